@@ -44,7 +44,7 @@ private:
 	bool reply_chunk_enough(const reply_resources &o) const;
 	bool segs_fit(u32 read_segs, const reply_resources &o) const;
 	bool reply_fits(u32 octets, const reply_resources &o) const;
-	reply_resources whole_reply() const;
+	reply_resources complete_reply() const;
 	bool whole_ok(const reply_resources &o) const;
 	bool was_refused(u32 octets) const;
 	bool will_fit(u32 octets, const reply_resources &o) const;
@@ -141,7 +141,7 @@ bool call_planner::reply_fits(u32 octets, const reply_resources &o) const
 }
 
 /* Return a Reply chunk, and nothing else. */
-reply_resources call_planner::whole_reply() const
+reply_resources call_planner::complete_reply() const
 {
 	return { -1, call_->reply_segs };
 }
@@ -153,8 +153,8 @@ reply_resources call_planner::whole_reply() const
 bool call_planner::whole_ok(const reply_resources &o) const
 {
 	return o.write_segs >= 0 && call_->reply_segs &&
-	       reply_fits(0, whole_reply()) &&
-	       reply_chunk_enough(whole_reply());
+	       reply_fits(0, complete_reply()) &&
+	       reply_chunk_enough(complete_reply());
 }
 
 /*
@@ -207,7 +207,7 @@ u32 call_planner::make_resources(
 			  conn_->peer.reply_read & RDMA2_REPLY_READ_PROVIDE &&
 			  chunks_;
 	const reply_resources none = { -1, -1 };
-	const reply_resources whole = whole_reply();
+	const reply_resources whole = complete_reply();
 	/* The memory is there without the roundup. */
 	const bool writes_ok =
 		!call_->retry_limits.no_writes &&
