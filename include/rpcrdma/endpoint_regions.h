@@ -193,9 +193,9 @@ u32 rpcrdma_core_mrs_put(struct rpcrdma_ep_core *core, struct list_head *mrs);
  * On error the caller keeps @x.
  * Context: no lock held; does not sleep.
  * Return: 0: attach @x to a Send or call rpcrdma_core_expose_cancel(), the teardown is
- *	held off until then; -EAGAIN if MRs are missing, core->mrs.told changes when they may
- *	be available; or another negative errno. plan->error is set if the peer must be
- *	notified.
+ *	held off until then; -EAGAIN if MRs are missing, core->mrs.notify_seq changes
+ *	when they may be available; or another negative errno. plan->error is set if the
+ *	peer must be notified.
  */
 int rpcrdma_core_expose(struct rpcrdma_ep_core *core,
 			struct rpcrdma_pull_entry *x, u32 xid,

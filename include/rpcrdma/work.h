@@ -116,7 +116,7 @@ struct rpcrdma_mrs {
 	struct rpcrdma_mr_limits limits;	/* except octets */
 	struct rpcrdma_mr	*free;		/* the last used first */
 	struct rpcrdma_mr	*all;
-	u32			told;		/* times that waiters were notified; atomic */
+	u32			notify_seq;	/* times that waiters were notified; atomic */
 };
 
 /* Invalidation of the MRs of a request; see endpoint_regions.h */

@@ -62,7 +62,7 @@ void rpcrdma_port_make_mrs(struct rpcrdma_ep_core *core, u32 ms);
 void rpcrdma_port_mrs_short(struct rpcrdma_ep_core *core);
 
 /**
- * rpcrdma_port_mrs_notified - wake contexts of the host that wait for core->mrs.told
+ * rpcrdma_port_mrs_notified - wake the host's contexts that wait for core->mrs.notify_seq
  * @core: connection
  *
  * Context: no lock held.

@@ -156,7 +156,7 @@ struct rpcrdma_ep {
 	struct work_struct	teardown_work;
 	/* Hook by which lower files of the endpoint call a higher one */
 	void			(*release)(struct kref *kref);
-	wait_queue_head_t wait; /* life->step_done; users; mrs.told */
+	wait_queue_head_t wait; /* life->step_done; users; mrs.notify_seq */
 	struct completion	made;		/* connect or accept has returned */
 	struct completion	gone;		/* nothing left on the device */
 	struct completion	closed;		/* closed() has returned */

@@ -45,18 +45,18 @@ int rpcrdma_expose(struct rpcrdma_ep *ep, struct verbs_exposure *x, u32 xid,
 	long left = msecs_to_jiffies(RPCRDMA_EXPOSE_WAIT_MS);
 	struct rpcrdma_mrs *mrs = &ep->core.mrs;
 	struct rpcrdma_extent_pos pos;
-	u32 told;
+	u32 seq;
 	int rc;
 
 	rpcrdma_inv_begin(&x->core.inv, &x->chain);
 	for (;;) {
-		told = READ_ONCE(mrs->told);
+		seq = READ_ONCE(mrs->notify_seq);
 		pos = (struct rpcrdma_extent_pos){ .ext = ext, .nr = nr };
 		rc = rpcrdma_core_expose(&ep->core, &x->core, xid, &pos, plan);
 		if (rc != -EAGAIN || !left)
 			return rc;
 		left = wait_event_idle_timeout(ep->wait,
-					       READ_ONCE(mrs->told) != told ||
+					       READ_ONCE(mrs->notify_seq) != seq ||
 					       rpcrdma_ep_is_closing(ep), left);
 	}
 }

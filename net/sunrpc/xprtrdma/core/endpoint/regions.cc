@@ -111,7 +111,7 @@ void rpcrdma_core_mrs_run_actions(struct rpcrdma_ep_core *core, u32 todo)
 	if (todo & RPCRDMA_POOL_LOG)
 		rpcrdma_port_mrs_short(core);
 	if (todo & RPCRDMA_POOL_NOTIFY) {
-		__atomic_add_fetch(&core->mrs.told, 1, __ATOMIC_RELAXED);
+		__atomic_add_fetch(&core->mrs.notify_seq, 1, __ATOMIC_RELAXED);
 		rpcrdma_port_mrs_notified(core);
 		rpcrdma_port_write_space(core);
 	}
