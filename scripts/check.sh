@@ -858,6 +858,14 @@ prepare_kernel()
 	done
 }
 
+for level in "${levels[@]}"; do
+	on_host "$level" && continue
+	# All guests of a run have the same programs.
+	GUEST_ROOT=${GUEST_ROOT:-$(scripts/guest-root.sh)}
+	export GUEST_ROOT
+	break
+done
+
 first=("${levels[@]}")
 if [ ${#levels[@]} -gt 1 ]; then
 	prepare_kernel "${levels[@]}"

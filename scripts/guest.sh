@@ -21,6 +21,7 @@
 #   --run-dir DIR      keep console.log, output.log, dmesg.txt and whatever
 #                      the program writes to $RUN there (default: a temporary
 #                      folder, removed after success)
+#   --share DIR        the guest sees this folder, too; may be repeated
 #   --mem SIZE         default 2G (3G with --debug-kernel or --uml)
 #   --smp N            default 2
 #   --append ARGS      more kernel parameters
@@ -32,16 +33,18 @@
 #   --allow-complaints do not fail on complaints in the kernel log
 #   --quiet            do not copy the program's output to stdout
 #
-# The guest sees this machine's file system, the checkout included, at the
-# same paths. Its changes are lost when it ends, except those in the folder $RUN,
-# which is the run's folder on the host. PROGRAM is best given by an absolute
-# path, e.g.
+# The guest sees the programs of scripts/guest-root.sh, and at the same paths as on this
+# machine the checkout, the cache, the run's folder, and the current one. Its changes are
+# lost when it ends, except those in the folder $RUN, which is the run's folder on the host.
+# PROGRAM is best given by an absolute path, e.g.
 #
 #   scripts/guest.sh --module in-tree -- bash -c 'modprobe rpcrdma && lsmod'
 #   scripts/guest.sh -- $PWD/scripts/guest/try.sh    (rxe, nfsd and a mount)
 #
 # The environment in the guest: RUN, KIND (stock|debug|uml), MODULE_KIND
 # (ours|in-tree), MODULES (names of the installed .ko files).
+#
+# GUEST_ROOT=DIR   the root file system for the guest; "/" is all of this machine's
 #
 # Exit status: the program's; 124 when time ran out; 125 when the guest could
 # not be started or ended by itself, e.g. by a panic; 126 when the program
@@ -59,6 +62,7 @@ stock=
 modules=()
 timeout=300
 run=
+shares=()
 mem=
 smp=
 cpu=
@@ -76,6 +80,7 @@ while [ $# -gt 0 ]; do
 	--module) modules+=("$2"); shift ;;
 	--timeout) timeout=$2; shift ;;
 	--run-dir) run=$2; shift ;;
+	--share) shares+=("$(realpath "$2")"); shift ;;
 	--mem) mem=$2; shift ;;
 	--smp) smp=$2; shift ;;
 	--append) append=$2; shift ;;
@@ -132,6 +137,8 @@ fi
 smp=${smp:-2}
 [ -r "$kernel" ] || fail "cannot read $kernel: install linux-image-$kver"
 [ -d "$modroot/lib/modules/$kver" ] || fail "$modroot/lib/modules/$kver is missing"
+
+root=${GUEST_ROOT:-$("$here/scripts/guest-root.sh")} || fail "no root file system for a guest"
 
 if [ -n "$run" ]; then
 	mkdir -p "$run"
@@ -200,6 +207,11 @@ done | awk '$1 == "insmod" && !seen[$2]++ { print $2 }' | while read -r ko; do
 	basename "$ko" | sed 's/\.\(xz\|zst\)$//' >>"$initrd/modules/order"
 done
 touch "$initrd/modules/order"
+echo "$root" >"$initrd/root-folder"
+: >"$initrd/shared-folders"
+# None of them inside another
+[ "$root" = / ] || printf '%s\n' "$here" "$PWD" "$(realpath "$CACHE")" "$(realpath "$run")" "${shares[@]}" | sort -u |
+	awk '$0 != "/" && (!last || index($0, last "/") != 1) { print; last = $0 }' >"$initrd/shared-folders"
 (cd "$initrd" && find . | cpio --quiet -o -H newc) >"$run/initrd.img"
 rm -rf "$initrd"
 

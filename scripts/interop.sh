@@ -69,6 +69,7 @@ guest()
 	done
 	shift
 	exec "$here/scripts/guest.sh" --module "$module" --timeout 1500 --run-dir "$run/$end" --mem 1536M \
+		--share "$run" \
 		"${options[@]}" \
 		--qemu-arg -netdev --qemu-arg "stream,id=wire,$wire,addr.type=unix,addr.path=$run/wire" \
 		--qemu-arg -device --qemu-arg "virtio-net-pci,netdev=wire,mac=52:54:00:00:00:0$mac,host_mtu=9000" \

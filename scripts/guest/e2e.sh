@@ -58,6 +58,15 @@ esac
 # profile of the other.
 whole() { [ $PROFILE != reduced ]; }
 
+# The guest must not run the programs of a host on which packages are being changed: it has its
+# own root, without the emulator that each such host has.
+root_is_its_own()
+{
+	! command -v qemu-system-x86_64
+	[ ! -e /var/lib/dpkg/lock ]
+	[ -x "$0" ]
+}
+
 # ---- what only this has of work in the mount $MNT ---------------------------
 
 # Return true when all clients of $CROWD have printed a line or ended.
@@ -420,6 +429,7 @@ bring_up()
 }
 
 SECONDS=0
+t setup.root 30 root_is_its_own
 t setup.server 120 bring_up
 [ $FAILED -eq 0 ] || abort "there is no server to test with"
 t setup.module 60 check_module

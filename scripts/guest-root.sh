@@ -1,0 +1,105 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Print the folder of a root file system for guests: the files of this machine's packages
+# that guests need, as hard links, or as copies if the cache is on another file system.
+#
+#   scripts/guest-root.sh
+#
+# dpkg replaces a file by renaming the new one, so that the old one stays here. A package that is
+# installed or upgraded on this machine therefore cannot break a guest that runs: a guest sees
+# the versions with which it began. A snapshot is in the cache and serves until one of its
+# packages has another version. Snapshots that no guest has used for a week are removed.
+set -euo pipefail
+
+here=$(cd "$(dirname "$0")/.." && pwd)
+# shellcheck source=scripts/lib.sh
+. "$here/scripts/lib.sh"
+
+# Maximum time for which a running dpkg is waited for
+patience=$((300 * TIMEOUT_SCALE))
+
+# Print the installed packages of guest_packages, the essential ones, and those that they
+# depend on.
+closure()
+{
+	# shellcheck disable=SC2016
+	{
+		dpkg-query -W -f '${Essential} ${Package}\n' | sed -n 's/^yes //p'
+		dpkg-query -W -f '${db:Status-Abbrev} ${Package}\n' "${guest_packages[@]}" 2>/dev/null |
+			sed -n 's/^ii *//p'
+	} | sort -u | xargs apt-cache depends --recurse --installed --no-suggests --no-conflicts \
+		--no-breaks --no-replaces --no-enhances | sed -n '/^[a-z0-9]/p' | sort -u
+}
+
+# Print the version and the state of each package in the list $1. A package of which only the name
+# or the configuration is known is not installed.
+versions()
+{
+	# shellcheck disable=SC2016
+	xargs dpkg-query -W -f '${db:Status-Abbrev} ${binary:Package} ${Version}\n' <"$1" 2>/dev/null |
+		grep -v '^.[nc]' || true
+}
+
+# Print the paths of all files of the packages in the list $1, and of what their scripts made:
+# alternatives, configuration and state. Documents for people are left out.
+files()
+{
+	local merged=
+	[ ! -L /bin ] || merged='s,^/\(bin\|sbin\|lib\|lib32\|lib64\|libx32\)/,/usr/&,; s,^/usr//,/usr/,'
+	{
+		xargs dpkg-query -L <"$1" | sed -n 's/^\(diverted by\|locally diverted\).* to: //; /^\//p' |
+			sed "$merged" | grep -v '^/\(etc\|usr/share/\(doc\|man\|info\|locale\|lintian\)\|boot\)/'
+		find /bin /sbin /lib* /var/run /var/lock -maxdepth 0 -type l
+		find /usr/bin /usr/sbin /usr/lib -lname '/etc/alternatives/*'
+		find /var/lib/nfs -xdev ! -type s
+	} 2>/dev/null | sort -u | perl -lne 'print if -l || -d _ || -r _ && -f _ and lstat'
+}
+
+# make_root LIST TO: make the folder TO from the packages in LIST.
+make_root()
+{
+	local list=$1 to=$2
+	mkdir -p "$to"
+	files "$list" | (cd / && sed 's,^/,,' | cpio --quiet -pdulm "$to" 2>/dev/null) || true
+	# Configuration is changed in place, so it is copied.
+	(cd / && find etc -xdev \( -type l -o -type d -readable -executable -o -type f -readable \) -print0 2>/dev/null |
+		cpio --quiet -0 -pdum "$to" 2>/dev/null) || true
+	(cd "$to" && mkdir -p dev proc sys run tmp root home mnt srv opt media var/tmp var/log var/cache)
+	chmod 1777 "$to/tmp" "$to/var/tmp"
+	[ -x "$to/bin/bash" ] || die "$to has no shell"
+}
+
+roots=$CACHE/guest-root
+mkdir -p "$roots"
+exec 9>"$roots/lock"
+flock 9
+find "$roots" -maxdepth 1 -name 'root-*' -mtime +7 -exec rm -rf {} +
+
+list=$roots/packages
+for ((waited = 0; ; waited++)); do
+	closure >"$list"
+	found=$(versions "$list")
+	names=$(cat "$list" "$0" | sha256sum | cut -c1-12)
+	root=$roots/root-$names-$(sha256sum <<<"$found" | cut -c1-12)
+	[ ! -d "$root" ] || break
+	# The files of a package that is neither installed nor waits for triggers are changing.
+	if ! grep -v '^[ih][iWt]' <<<"$found" >"$roots/unfinished"; then
+		rm -rf "$root.new"
+		make_root "$list" "$root.new"
+		if [ "$(versions "$list")" = "$found" ]; then
+			mv "$root.new" "$root"
+			break
+		fi
+		rm -rf "$root.new"
+	else
+		# A snapshot of the same packages, in older versions
+		older=$(find "$roots" -maxdepth 1 -name "root-$names-*" ! -name '*.new' -printf '%T@ %p\n' |
+			sort -n | tail -n 1 | cut -d' ' -f2-)
+		[ -z "$older" ] || { root=$older; break; }
+	fi
+	[ $waited -lt $patience ] || die "packages are not installed completely: $(head -n 1 "$roots/unfinished")"
+	sleep 1
+done
+touch "$root"
+echo "$root"
