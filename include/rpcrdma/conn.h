@@ -23,6 +23,7 @@ struct rpcrdma_conn_config {
 	u8 inv_ok;			/* the device can invalidate remotely */
 	u8 no_regions;			/* the device cannot register memory */
 	u8 fallback_v1; /* version 1 is a fallback, because 2 got no answer */
+	u8 auth_mode;			/* enum rpcrdma_auth_mode (WP 9) */
 	u32 window;			/* Receives for RPC traffic, at most, >= 4 */
 	/* Receives for RPC traffic to begin with, >= 4; 0: all */
 	u32 first_window;
@@ -34,7 +35,10 @@ struct rpcrdma_conn_config {
 	/* milliseconds without credit; 0: RPCRDMA_STALL_MS */
 	u32 stall_ms;
 	struct rpcrdma_props props;	/* what this end announces */
-	/* host authentication; NULL: this end takes no part (WP 9) */
+	/*
+	 * The handshake; NULL: a client without a secret, which takes no part, or a
+	 * server, which has it from RPCRDMA_EV_HELLO on
+	 */
 	struct rpcrdma_hostauth *auth;
 };
 
@@ -107,6 +111,7 @@ struct rpcrdma_conn {
 	u8 version_refused; /* client: it was ERR_VERS, and nothing else */
 	/* client: something other than an opening was received */
 	u8 odd;
+	u8 auth_state;			/* of the handshake of host authentication */
 	/* Credits, WP 3 */
 	rpcrdma_serial sent;		/* messages sent by this end */
 	/* the peer permits messages up to this value of sent */
@@ -201,6 +206,7 @@ enum {
 	RPCRDMA_EV_FREE_RECEIVE = 32,
 	RPCRDMA_EV_ODD = 64, /* once: rpcrdma_lifecycle_odd() */
 	RPCRDMA_EV_AUTH = 128,		/* answer rpcrdma_auth_next() */
+	RPCRDMA_EV_HELLO = 256,	/* server: call rpcrdma_auth_hello() at once */
 };
 
 /**

@@ -7,6 +7,8 @@
  * secrets and computes HMACs, because both may sleep. RPCRDMA_EV_AUTH reports that a
  * request is pending, rpcrdma_auth_next() returns the request, and
  * rpcrdma_auth_answered() receives the answer. The core holds no secret.
+ * The memory of a handshake is the host's, too. A server needs it only when a client
+ * begins a handshake, which RPCRDMA_EV_HELLO reports.
  */
 #ifndef RPCRDMA_HOSTAUTH_H
 #define RPCRDMA_HOSTAUTH_H
@@ -18,6 +20,7 @@ extern "C" {
 #endif
 
 struct rpcrdma_conn;
+struct rpcrdma_rx;
 
 /* Settings of a role */
 enum rpcrdma_auth_mode {
@@ -70,17 +73,15 @@ enum rpcrdma_auth_result {
 
 /*
  * The handshake of one connection. The host allocates it, initialises it with
- * rpcrdma_auth_init(), sets core->control.auth to it before rpcrdma_core_configure(), and
- * frees it after the connection. All members are private to the core.
+ * rpcrdma_auth_init(), and frees it after the connection. A client that has a secret sets
+ * core->control.auth to it before rpcrdma_core_configure(); a server passes it to
+ * rpcrdma_auth_hello(). All members are private to the core.
  */
 struct rpcrdma_hostauth {
-	u8 require;
 	u8 hashes;			/* mask of hashes that this end accepts */
-	u8 state;
 	u8 hash;			/* the hash chosen */
 	u8 known;			/* server: there is a secret */
 	u8 pending;			/* a request has no answer yet */
-	u8 failure;			/* server: reason to send, as on the wire */
 	char own[RPCRDMA_AUTH_MAX_IDENTITY + 1];
 	char expected[RPCRDMA_AUTH_MAX_IDENTITY + 1];	/* of the peer; "": any */
 	char peer[RPCRDMA_AUTH_MAX_IDENTITY + 1];
@@ -96,18 +97,33 @@ struct rpcrdma_hostauth {
 /**
  * rpcrdma_auth_init() - initialise a handshake
  * @auth: handshake
- * @mode: RPCRDMA_AUTH_OFFER or RPCRDMA_AUTH_REQUIRE
- * @own: identity of this host, "" if a client has no secret: 1 to 128 printable ASCII
- *	characters without spaces
+ * @own: identity of this host: 1 to 128 printable ASCII characters without spaces; or ""
+ *	if a server has none that is valid, which then takes no part, or refuses all
+ *	clients if authentication is required
  * @expected: identity that the peer must have, or "" for any
  * @nonce: bytes from a cryptographic random number generator
  *
  * Return: false if an identity is not valid; @auth cannot be used then.
  */
-bool rpcrdma_auth_init(struct rpcrdma_hostauth *auth,
-		       enum rpcrdma_auth_mode mode, const char *own,
+bool rpcrdma_auth_init(struct rpcrdma_hostauth *auth, const char *own,
 		       const char *expected,
 		       const u8 nonce[RPCRDMA_AUTH_NONCE]);
+
+/**
+ * rpcrdma_auth_hello() - begin the handshake that a client has asked for
+ * @conn: connection of a server
+ * @auth: initialised handshake, which the connection uses from now on; NULL if there is
+ *	no memory for it: the client is asked to try again later
+ * @msg: message that led to RPCRDMA_EV_HELLO
+ * @length: its bytes
+ * @rx: its result
+ *
+ * Call this after RPCRDMA_EV_HELLO, before the next message is received.
+ * Context: the caller serialises this with other calls for @conn.
+ * Return: events.
+ */
+u32 rpcrdma_auth_hello(struct rpcrdma_conn *conn, struct rpcrdma_hostauth *auth,
+		       const void *msg, u32 length, struct rpcrdma_rx *rx);
 
 /**
  * rpcrdma_auth_identity_ok() - check an identity

@@ -67,7 +67,7 @@ TEST(HostAuthHostile, NothingCanBeChanged)
 			if (at >= 20 && at < RPCRDMA_V2_PREFIX)
 				continue;
 			data[at] ^= 1;
-			(which ? c : s).e->receive(message{ data });
+			(which ? c : s).receive(message{ data });
 			p.run();
 			EXPECT_FALSE(c.open() && s.open()) << which << at;
 			EXPECT_NE(c.result(), RPCRDMA_AUTH_DONE) << at;
@@ -91,7 +91,7 @@ TEST(HostAuthHostile, NothingCanBeTruncated)
 			if (cut + RPCRDMA_V2_PREFIX > m.size())
 				break;
 			m.truncate(m.size() - cut);
-			(from_client ? s : c).e->receive(m);
+			(from_client ? s : c).receive(m);
 			p.run();
 			EXPECT_FALSE(c.open() && s.open())
 				<< which << " " << cut;
@@ -120,7 +120,7 @@ TEST(HostAuthHostile, NothingCanBeRemoved)
 			 * skipped.
 			 */
 			m.set(m.get(24) == 8 ? 28 + 7 * 12 : 28 + 6 * 12, 99);
-			(which ? c : s).e->receive(m);
+			(which ? c : s).receive(m);
 			p.run();
 			EXPECT_NE(c.result(), RPCRDMA_AUTH_DONE);
 			EXPECT_NE(s.result(), RPCRDMA_AUTH_DONE);
@@ -172,9 +172,9 @@ TEST(HostAuthHostile, Replay)
 	peer again{ false };
 	pair q{ c, again };
 
-	again.e->receive(p.sent[0]);
+	again.receive(p.sent[0]);
 	q.next(again);
-	again.e->receive(p.sent[2]);
+	again.receive(p.sent[2]);
 	while (again.answer())
 		;
 	EXPECT_EQ(again.result(), RPCRDMA_AUTH_WRONG_PROOF);
@@ -184,9 +184,9 @@ TEST(HostAuthHostile, Replay)
 	pair r{ other, s };
 
 	r.next(other);
-	other.e->receive(p.sent[1]);
+	other.receive(p.sent[1]);
 	r.next(other);
-	other.e->receive(p.sent[3]);
+	other.receive(p.sent[3]);
 	EXPECT_EQ(other.result(), RPCRDMA_AUTH_WRONG_PROOF);
 	EXPECT_TRUE(other.closing());
 }
@@ -198,14 +198,14 @@ TEST(HostAuthHostile, Reflection)
 	pair p{ c, s };
 
 	p.run(2);
-	c.e->receive(with_flags(p.next(c), 0));
+	c.receive(with_flags(p.next(c), 0));
 	EXPECT_EQ(c.result(), RPCRDMA_AUTH_WRONG_PROOF);
 
 	/* The HELLO comes back to its sender. It is no CHALLENGE. */
 	peer d{ true };
 	pair q{ d, s };
 
-	d.e->receive(q.next(d));
+	d.receive(q.next(d));
 	EXPECT_TRUE(d.closing());
 	EXPECT_EQ(d.result(), RPCRDMA_AUTH_MALFORMED);
 }
@@ -239,7 +239,7 @@ TEST(HostAuthHostile, EachBitOfAProof)
 			octets data = p.next(which == 2 ? c : s).data();
 
 			data[ITEM + 12 + octet] ^= 0x80;
-			(which == 2 ? s : c).e->receive(message{ data });
+			(which == 2 ? s : c).receive(message{ data });
 			p.run();
 			EXPECT_FALSE(c.open() || s.open()) << octet;
 			EXPECT_EQ((which == 2 ? s : c).result(),
@@ -257,13 +257,13 @@ TEST(HostAuthHostile, LookupsAreBounded)
 	pair p{ c, s };
 	const message hello = p.next(c);
 
-	s.e->receive(hello);
+	s.receive(hello);
 	p.next(s);
 	EXPECT_EQ(s.asked, 1u);
 	EXPECT_EQ(s.proofs, 0u);
 	for (u32 i = 0; i < 8; i++) {
-		s.e->receive(message{ hello }.set(20, s.e->conn.sent));
-		s.e->receive(proof(MORE, 64, s.e->conn.sent));
+		s.receive(message{ hello }.set(20, s.e->conn.sent));
+		s.receive(proof(MORE, 64, s.e->conn.sent));
 		p.next(s);
 	}
 	EXPECT_EQ(s.asked, 1u);
@@ -274,10 +274,10 @@ TEST(HostAuthHostile, LookupsAreBounded)
 	peer t{ false };
 	pair q{ c, t };
 
-	t.e->receive(hello);
+	t.receive(hello);
 	q.next(t);
 	for (u32 i = 0; i < 8; i++) {
-		t.e->receive(proof(MORE, 64, t.e->conn.sent));
+		t.receive(proof(MORE, 64, t.e->conn.sent));
 		q.next(t);
 	}
 	EXPECT_EQ(t.asked, 2u);
@@ -292,14 +292,14 @@ TEST(HostAuthHostile, TooEarly)
 	peer c{ true }, s{ false };
 	pair p{ c, s };
 
-	s.e->receive(proof(MORE, 64, 0));
+	s.receive(proof(MORE, 64, 0));
 	EXPECT_EQ(s.result(), RPCRDMA_AUTH_MALFORMED);
 
 	peer d{ true }, t{ false };
 	pair q{ d, t };
 
-	t.e->receive(d.e->control());
-	t.e->receive(proof(MORE, 64, 0));
+	t.receive(d.e->control());
+	t.receive(proof(MORE, 64, 0));
 	EXPECT_EQ(t.result(), RPCRDMA_AUTH_MALFORMED);
 	EXPECT_FALSE(t.answer());
 
@@ -307,9 +307,9 @@ TEST(HostAuthHostile, TooEarly)
 	peer f{ true }, u{ false };
 	pair r{ f, u };
 
-	u.e->receive(f.e->control());
+	u.receive(f.e->control());
 	u.answer();
-	u.e->receive(proof(MORE, 64, 0));
+	u.receive(proof(MORE, 64, 0));
 	EXPECT_EQ(u.result(), RPCRDMA_AUTH_MALFORMED);
 
 	/* A second challenge, and a proof before this end's */
@@ -321,10 +321,10 @@ TEST(HostAuthHostile, TooEarly)
 
 		message m = x.next(v);
 
-		g.e->receive(m);
+		g.receive(m);
 		if (second)
 			g.answer();
-		g.e->receive(second ? proof(0, 64) : m);
+		g.receive(second ? proof(0, 64) : m);
 		EXPECT_TRUE(g.closing());
 		EXPECT_EQ(g.result(), RPCRDMA_AUTH_MALFORMED);
 	}
@@ -335,7 +335,7 @@ TEST(HostAuthHostile, TooEarly)
 
 	y.run(3);
 	w.answer();
-	w.e->receive(connprop({}, 0, 0, 1));
+	w.receive(connprop({}, 0, 0, 1));
 	EXPECT_EQ(w.result(), RPCRDMA_AUTH_MALFORMED);
 	EXPECT_FALSE(w.open());
 
@@ -343,7 +343,7 @@ TEST(HostAuthHostile, TooEarly)
 	peer i{ true }, z{ false };
 	pair xx{ i, z };
 
-	i.e->receive(connprop({}, 0, 0, 0));
+	i.receive(connprop({}, 0, 0, 0));
 	EXPECT_TRUE(i.closing());
 }
 
@@ -393,7 +393,7 @@ TEST(HostAuthHostile, OtherMessages)
 			;
 		if (t.after == 3)
 			s.answer();
-		to.e->receive(t.m);
+		to.receive(t.m);
 		EXPECT_EQ(to.result(), RPCRDMA_AUTH_MALFORMED) << &t - cases;
 		EXPECT_FALSE(to.open()) << &t - cases;
 	}
@@ -407,7 +407,7 @@ TEST(HostAuthHostile, TwoItems)
 	const octets hello = p.next(c).data();
 	const octets content(hello.begin() + 28 + 7 * 12 + 8, hello.end());
 
-	s.e->receive(connprop({ { 6, content }, { 6, content } }, MORE));
+	s.receive(connprop({ { 6, content }, { 6, content } }, MORE));
 	EXPECT_EQ(s.result(), RPCRDMA_AUTH_MALFORMED);
 	EXPECT_EQ(s.asked, 0u);
 }
@@ -470,7 +470,7 @@ TEST(HostAuthHostile, Hellos)
 	for (const auto &t : cases) {
 		peer s{ false };
 
-		s.e->receive(t.h.made());
+		s.receive(t.h.made());
 		EXPECT_EQ(s.result(), t.expected) << &t - cases;
 		EXPECT_EQ(!!(s.e->events & RPCRDMA_EV_AUTH),
 			  t.expected == RPCRDMA_AUTH_PENDING);
@@ -481,7 +481,7 @@ TEST(HostAuthHostile, Hellos)
 	 */
 	peer s{ false, REQUIRE };
 
-	s.e->receive(hello{ .mechanism = 2 }.made());
+	s.receive(hello{ .mechanism = 2 }.made());
 	EXPECT_EQ(s.result(), RPCRDMA_AUTH_NOT_OFFERED);
 }
 
@@ -520,8 +520,7 @@ TEST(HostAuthHostile, Challenges)
 		if (!t.identity.empty())
 			content.fill(1, 's').fill(3, 0);
 		content.word(t.dh).fill(t.dh, 1);
-		c.e->receive(
-			connprop({ { 6, content.data() } }, t.flags, 0, 1));
+		c.receive(connprop({ { 6, content.data() } }, t.flags, 0, 1));
 		EXPECT_EQ(c.result(), t.expected) << &t - cases;
 		EXPECT_EQ(c.closing(), t.expected != RPCRDMA_AUTH_PENDING);
 	}
@@ -544,7 +543,7 @@ TEST(HostAuthHostile, ReasonsOfAServer)
 			pair p{ c, s };
 
 			c.e->control();
-			c.e->receive(item(0, { 1, 4, reason }));
+			c.receive(item(0, { 1, 4, reason }));
 			EXPECT_EQ(c.result(), expected[reason]) << reason;
 			EXPECT_TRUE(c.closing());
 			EXPECT_FALSE(c.open());
@@ -553,7 +552,7 @@ TEST(HostAuthHostile, ReasonsOfAServer)
 	/* A server ignores such a reason. */
 	peer s{ false, NONE };
 
-	s.e->receive(item(0, { 1, 4, 1 }, 0));
+	s.receive(item(0, { 1, 4, 1 }, 0));
 	s.e->control();
 	EXPECT_TRUE(s.open());
 }
@@ -564,10 +563,10 @@ TEST(HostAuthHostile, AfterARefusal)
 	peer c{ true, NONE }, s{ false, REQUIRE };
 	pair p{ c, s };
 
-	s.e->receive(p.next(c));
+	s.receive(p.next(c));
 	EXPECT_GT(p.next(s).size(), 0u);
 	for (u32 i = 0; i < 4; i++) {
-		s.e->receive(connprop({}, 0, 0, s.e->conn.sent));
+		s.receive(connprop({}, 0, 0, s.e->conn.sent));
 		EXPECT_FALSE(s.open());
 	}
 	EXPECT_EQ(s.result(), RPCRDMA_AUTH_NOT_OFFERED);
@@ -589,7 +588,7 @@ TEST(HostAuthHostile, Errors)
 				const auto before = to->result();
 				const bool was_open = to->open();
 
-				to->e->receive(
+				to->receive(
 					message()
 						.prefix(0, RDMA2_ERROR,
 							RDMA2_F_RESPONSE)
@@ -625,15 +624,15 @@ TEST(HostAuthHostile, GoesOnWithoutAfterAnError)
 	pair p{ c, s };
 	const message first = p.next(c);
 
-	c.e->receive(message()
-			     .prefix(0, RDMA2_ERROR, RDMA2_F_RESPONSE, 16, 1)
-			     .word(RDMA2_ERR_BAD_PROPVAL));
+	c.receive(message()
+			  .prefix(0, RDMA2_ERROR, RDMA2_F_RESPONSE, 16, 1)
+			  .word(RDMA2_ERR_BAD_PROPVAL));
 
 	const message last = c.e->control();
 
 	EXPECT_EQ(last.get(12), +RDMA2_CONNPROP);
 	EXPECT_EQ(last.get(24), 0u);
-	c.e->receive(connprop({}, 0, 0, 2));
+	c.receive(connprop({}, 0, 0, 2));
 	EXPECT_TRUE(c.open());
 	/*
 	 * The client is bound by the defaults, because its properties were
@@ -652,10 +651,10 @@ TEST(HostAuthHostile, PropertiesStayProven)
 	ASSERT_TRUE(p.both_done());
 	const u32 segments = s.e->conn.cfg.props.rcsiz;
 
-	s.e->receive(message()
-			     .prefix(0, RDMA2_ERROR, RDMA2_F_RESPONSE, 16,
-				     s.e->conn.sent)
-			     .word(RDMA2_ERR_BAD_PROPVAL));
+	s.receive(message()
+			  .prefix(0, RDMA2_ERROR, RDMA2_F_RESPONSE, 16,
+				  s.e->conn.sent)
+			  .word(RDMA2_ERR_BAD_PROPVAL));
 	EXPECT_EQ(s.e->conn.cfg.props.rcsiz, segments);
 	EXPECT_TRUE(s.open());
 }

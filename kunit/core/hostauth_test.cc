@@ -74,10 +74,10 @@ TEST(HostAuth, OpensOnlyAfterTheProofs)
 		EXPECT_FALSE(
 			rpcrdma_conn_may_send(&s.e->conn, RPCRDMA_KIND_CALL));
 		if (count)
-			EXPECT_EQ(s.e->receive(message()
-						       .prefix(5, RDMA2_MSG, 0)
-						       .no_lists()
-						       .rpc(5, CALL, 40)),
+			EXPECT_EQ(s.receive(message()
+						    .prefix(5, RDMA2_MSG, 0)
+						    .no_lists()
+						    .rpc(5, CALL, 40)),
 				  RPCRDMA_RX_CLOSE);
 	}
 }
@@ -89,9 +89,8 @@ TEST(HostAuth, RpcTrafficFollows)
 
 	p.run();
 	ASSERT_TRUE(rpcrdma_conn_may_send(&c.e->conn, RPCRDMA_KIND_CALL));
-	EXPECT_EQ(s.e->receive(c.e->send(RPCRDMA_KIND_CALL, 7)),
-		  RPCRDMA_RX_CALL);
-	EXPECT_EQ(c.e->receive(s.e->send(RPCRDMA_KIND_REPLY, 7)),
+	EXPECT_EQ(s.receive(c.e->send(RPCRDMA_KIND_CALL, 7)), RPCRDMA_RX_CALL);
+	EXPECT_EQ(c.receive(s.e->send(RPCRDMA_KIND_REPLY, 7)),
 		  RPCRDMA_RX_REPLY);
 }
 
@@ -103,7 +102,7 @@ TEST(HostAuth, GrantsMayComeBetween)
 
 	p.run(2);
 	EXPECT_EQ(
-		c.e->receive(
+		c.receive(
 			message().prefix(0, RDMA2_NOMSG, 0, 40, 1).no_lists()),
 		RPCRDMA_RX_CONSUMED);
 	ASSERT_TRUE(c.answer());
@@ -131,7 +130,7 @@ TEST(HostAuth, WithoutASecretNothingChanges)
 	 * A server that offers authentication answers such a client with the
 	 * same bytes.
 	 */
-	offers.e->receive(p.sent[0]);
+	offers.receive(p.sent[0]);
 	EXPECT_EQ(offers.e->control().data(), p.sent[1].data());
 	EXPECT_TRUE(offers.open());
 	EXPECT_EQ(offers.asked, 0u);
@@ -204,11 +203,91 @@ TEST(HostAuth, ServerRequiresIt)
 	ASSERT_EQ(p.sent.size(), 2u);
 	EXPECT_EQ(flags_of(p.sent[1]), 0u);
 	/* A client that continues anyway is refused. */
-	EXPECT_EQ(s.e->receive(message()
-				       .prefix(5, RDMA2_MSG, 0)
-				       .no_lists()
-				       .rpc(5, CALL, 40)),
+	EXPECT_EQ(s.receive(message()
+				    .prefix(5, RDMA2_MSG, 0)
+				    .no_lists()
+				    .rpc(5, CALL, 40)),
 		  RPCRDMA_RX_CLOSE);
+}
+
+/* ---- The memory of a handshake, and the identity of a server ---- */
+
+/* A server allocates it for clients that ask for it. */
+TEST(HostAuth, MemoryOnlyForAHello)
+{
+	for (auto mode : { NONE, OFFER, REQUIRE }) {
+		for (auto others : { NONE, OFFER }) {
+			peer c{ true, others }, s{ false, mode };
+			pair p{ c, s };
+
+			p.run();
+			EXPECT_EQ(s.hellos, mode && others ? 1u : 0u);
+			EXPECT_EQ(!!s.e->conn.cfg.auth, mode && others);
+		}
+	}
+}
+
+TEST(HostAuth, NoMemory)
+{
+	for (auto mode : { OFFER, REQUIRE }) {
+		peer c{ true }, s{ false, mode };
+		pair p{ c, s };
+
+		s.memory = false;
+		p.run();
+		EXPECT_EQ(s.result(), RPCRDMA_AUTH_UNAVAILABLE);
+		EXPECT_EQ(c.result(), RPCRDMA_AUTH_UNAVAILABLE);
+		EXPECT_FALSE(rpcrdma_auth_denied(&c.e->conn));
+		EXPECT_FALSE(c.open() || s.open());
+		EXPECT_EQ(s.asked, 0u);
+		ASSERT_EQ(p.sent.size(), 2u);
+		EXPECT_EQ(flags_of(p.sent[1]), 0u);
+	}
+}
+
+/* The client may not go on before the host has provided the memory, or after the end. */
+TEST(HostAuth, HelloIsHeld)
+{
+	for (bool closed : { false, true }) {
+		peer c{ true }, s{ false };
+		pair p{ c, s };
+		const message m = p.next(c);
+
+		s.e->receive(m);
+		EXPECT_EQ(s.e->control().size(), 0u);
+		EXPECT_FALSE(s.open());
+		if (closed)
+			rpcrdma_conn_refuse(&s.e->conn, "closed");
+		else
+			s.e->receive(connprop({}, 0, 0, 0));
+		EXPECT_EQ(s.result(), closed ? RPCRDMA_AUTH_PENDING :
+					       RPCRDMA_AUTH_MALFORMED);
+		EXPECT_EQ(rpcrdma_auth_hello(&s.e->conn, &s.auth,
+					     m.data().data(), m.size(),
+					     &s.e->rx),
+			  0u);
+		EXPECT_EQ(s.e->conn.cfg.auth, nullptr);
+	}
+}
+
+/* A server whose name is no identity, with and without a secret */
+TEST(HostAuth, ServerWithoutIdentity)
+{
+	for (bool knows : { false, true }) {
+		for (auto mode : { OFFER, REQUIRE }) {
+			peer c{ true }, s{ false, mode, "" };
+			pair p{ c, s };
+
+			if (!knows)
+				s.known.clear();
+			p.run();
+			EXPECT_EQ(p.both_open(), mode == OFFER);
+			EXPECT_EQ(s.result(), mode == OFFER ?
+						      RPCRDMA_AUTH_UNUSED :
+						      RPCRDMA_AUTH_UNAVAILABLE);
+			EXPECT_EQ(s.proofs, 0u);
+		}
+	}
 }
 
 /* ---- Version 1 ---- */
@@ -216,14 +295,10 @@ TEST(HostAuth, ServerRequiresIt)
 TEST(HostAuth, VersionOneIsRefused)
 {
 	rpcrdma_conn_config cfg = usual_config(false);
-	rpcrdma_hostauth auth;
-	const u8 nonce[RPCRDMA_AUTH_NONCE] = {};
 
 	for (auto mode : { OFFER, REQUIRE }) {
 		cfg.version_low = 1;
-		ASSERT_TRUE(
-			rpcrdma_auth_init(&auth, mode, "server", "", nonce));
-		cfg.auth = &auth;
+		cfg.auth_mode = static_cast<u8>(mode);
 
 		end s{ cfg };
 
@@ -248,14 +323,14 @@ TEST(HostAuth, ServerOfVersionOne)
 
 		c.e->conn.cfg.version_low = 1;
 		c.e->control();
-		c.e->receive(message()
-				     .word(0)
-				     .word(2)
-				     .word(32)
-				     .word(4)
-				     .word(1)
-				     .word(1)
-				     .word(1));
+		c.receive(message()
+				  .word(0)
+				  .word(2)
+				  .word(32)
+				  .word(4)
+				  .word(1)
+				  .word(1)
+				  .word(1));
 		EXPECT_EQ(c.open(), mode == OFFER);
 		EXPECT_EQ(c.result(), mode == OFFER ? RPCRDMA_AUTH_PENDING :
 						      RPCRDMA_AUTH_VERSION_1);
@@ -339,9 +414,8 @@ TEST(HostAuth, IdentitiesArePrintable)
 	       std::string("a\n"), std::string("\x7f"),
 	       std::string("\xc3\xa4") })
 		EXPECT_FALSE(rpcrdma_auth_identity_ok(bad.c_str())) << bad;
-	EXPECT_FALSE(rpcrdma_auth_init(&auth, OFFER, "", "", nonce));
-	EXPECT_FALSE(rpcrdma_auth_init(&auth, REQUIRE, "a b", "", nonce));
-	EXPECT_FALSE(rpcrdma_auth_init(&auth, OFFER, "a", "b c", nonce));
+	EXPECT_FALSE(rpcrdma_auth_init(&auth, "a b", "", nonce));
+	EXPECT_FALSE(rpcrdma_auth_init(&auth, "a", "b c", nonce));
 
 	/*
 	 * The longest identity fits, with all properties, into a message that
@@ -585,19 +659,19 @@ TEST(HostAuth, Vectors)
 		message m = c.e->control();
 
 		EXPECT_EQ(body_of(m), from_hex(v.values.at("client_first")));
-		s.e->receive(m);
+		s.receive(m);
 		m = p.next(s);
 		EXPECT_EQ(body_of(m), from_hex(v.values.at("server_first")));
-		c.e->receive(m);
+		c.receive(m);
 		answer_vector(c, v);
 		m = c.e->control();
 		EXPECT_EQ(body_of(m), from_hex(v.values.at("client_message")));
-		s.e->receive(m);
+		s.receive(m);
 		answer_vector(s, v);
 		m = s.e->control();
 		EXPECT_EQ(body_of(m), from_hex(v.values.at("server_message")));
-		c.e->receive(m);
-		s.e->receive(c.e->control());
+		c.receive(m);
+		s.receive(c.e->control());
 		EXPECT_TRUE(p.both_done());
 	}
 }

@@ -112,6 +112,7 @@ rpcrdma_conn_config usual_config(bool client, u32 window)
 		.inv_ok = 1,
 		.no_regions = 0,
 		.fallback_v1 = 0,
+		.auth_mode = RPCRDMA_AUTH_NONE,
 		.window = window,
 		.first_window = 0,
 		.reverse = window / 4,

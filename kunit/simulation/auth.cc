@@ -18,21 +18,38 @@ constexpr u64 USUAL_ANSWER = 30;
 /* Attempts of a client until a wrong secret at either end is corrected */
 constexpr u32 ATTEMPTS_WRONG = 2;
 
-/* Take part if the module would: a client that has a secret, and any server. */
-void endpoint::offer_auth()
+/* Initialise the handshake. */
+void endpoint::new_handshake()
 {
-	const auto mode = static_cast<enum rpcrdma_auth_mode>(params.auth);
 	u8 nonce[RPCRDMA_AUTH_NONCE] = {};
 
-	if (!mode || (life.client && !params.secret))
-		return;
 	store(nonce, params.cfg.number);
 	nonce[4] = life.client;
-	if (!rpcrdma_auth_init(&handshake, mode,
-			       life.client ? "client" : "server",
+	if (!rpcrdma_auth_init(&handshake, life.client ? "client" : "server",
 			       life.client ? "server" : "", nonce))
 		w_.complain("the name of a host is not valid");
+}
+
+/* Take part, as the module does: a client that has a secret */
+void endpoint::offer_auth()
+{
+	if (!params.auth || !life.client || !params.secret)
+		return;
+	new_handshake();
 	control.auth = &handshake;
+}
+
+/* A server: when a client asks for it, unless there is no memory. Return events. */
+u32 endpoint::hello(rpcrdma_recv *rv)
+{
+	if (life.client || !params.auth)
+		w_.complain(std::string(name) + ": takes part unasked");
+	if (!w_.fault(100)) {
+		new_handshake();
+		control.auth = &handshake;
+	}
+	return rpcrdma_auth_hello(&conn, control.auth, rv->buf, rv->octets,
+				  &rv->rx);
 }
 
 void endpoint::auth_asked()

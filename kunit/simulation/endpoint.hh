@@ -346,6 +346,7 @@ public:
 	int take(const rpcrdma_setup_step &m);
 	int make_sends(u32 nr);
 	void open_later();
+	u32 hello(rpcrdma_recv *rv);
 	void auth_asked();
 	void opened();
 	void wake();
@@ -390,6 +391,7 @@ private:
 		AUTH,
 	};
 
+	void new_handshake();
 	void offer_auth();
 	u32 answer_auth();
 

@@ -32,6 +32,7 @@ rpcrdma_ep_params endpoint::settings_of(const endpoint_params &p)
 	s.version_low = p.cfg.version_low;
 	s.version_high = p.cfg.version_high;
 	s.fallback_v1 = p.cfg.fallback_v1;
+	s.auth = static_cast<u8>(p.auth);
 	return s;
 }
 
@@ -396,6 +397,11 @@ void rpcrdma_port_happened(struct rpcrdma_ep_core *core,
 void rpcrdma_port_open_later(struct rpcrdma_ep_core *core)
 {
 	of(core).open_later();
+}
+
+u32 rpcrdma_port_hello(struct rpcrdma_ep_core *core, struct rpcrdma_recv *rv)
+{
+	return of(core).hello(rv);
 }
 
 void rpcrdma_port_auth(struct rpcrdma_ep_core *core)

@@ -103,6 +103,18 @@ void rpcrdma_port_open_later(struct rpcrdma_ep_core *core);
 void rpcrdma_port_opened(struct rpcrdma_ep_core *core);
 
 /**
+ * rpcrdma_port_hello - allocate and begin the handshake that a client has asked for
+ * @core: connection of a server
+ * @rv: Receive with the client's message
+ *
+ * Takes the lock and calls rpcrdma_auth_hello(). The memory is a part of the
+ * connection's reservation.
+ * Context: no lock held; may sleep.
+ * Return: events of rpcrdma_auth_hello().
+ */
+u32 rpcrdma_port_hello(struct rpcrdma_ep_core *core, struct rpcrdma_recv *rv);
+
+/**
  * rpcrdma_port_auth - answer the request that rpcrdma_auth_next() returns
  * @core: connection
  *

@@ -26,7 +26,7 @@ module_param_string(host_identity, rpcrdma_host_identity,
 MODULE_PARM_DESC(host_identity,
 		 "identity of this host in host authentication, by default its name");
 
-/* Copy the identity of this host. Without a valid one it is empty. */
+/* Copy the identity of this host. If it is not valid, the copy is empty. */
 static void rpcrdma_auth_own(char own[RPCRDMA_AUTH_MAX_IDENTITY + 2])
 {
 	kernel_param_lock(THIS_MODULE);
@@ -37,10 +37,14 @@ static void rpcrdma_auth_own(char own[RPCRDMA_AUTH_MAX_IDENTITY + 2])
 	if (!*own)
 		strscpy(own, init_utsname()->nodename,
 			RPCRDMA_AUTH_MAX_IDENTITY + 2);
-	if (!rpcrdma_auth_identity_ok(own)) {
-		pr_warn_ratelimited("rpcrdma: this host's identity is not valid, see host_identity\n");
+	if (!rpcrdma_auth_identity_ok(own))
 		*own = '\0';
-	}
+}
+
+/* Without a secret, or the need for one, an identity that is not valid is no matter. */
+static void rpcrdma_auth_no_identity(void)
+{
+	pr_warn_ratelimited("rpcrdma: this host's identity is not valid, see host_identity\n");
 }
 
 /* ---- Secrets and HMACs ---- */
@@ -149,6 +153,9 @@ void rpcrdma_auth_answer(struct work_struct *work)
 	spin_unlock(&ep->lock);
 	if (req.what != RPCRDMA_AUTH_ASK_NOTHING) {
 		answer.status = rpcrdma_auth_secret(&req, &answer);
+		if (!*req.server && (!answer.status ||
+				     ep->params.auth == RPCRDMA_AUTH_REQUIRE))
+			rpcrdma_auth_no_identity();
 		events = rpcrdma_locked(&ep->lock,
 					rpcrdma_auth_answered(&ep->core.conn,
 							      &answer));
@@ -171,9 +178,25 @@ void rpcrdma_port_auth(struct rpcrdma_ep_core *core)
 	queue_work(rpcrdma_message_wq, &ep->auth_work);
 }
 
+/* Allocate a handshake of a host with the identity @own. Sleeps. */
+static struct rpcrdma_hostauth *rpcrdma_auth_alloc(const char *own)
+{
+	struct rpcrdma_hostauth *auth = kzalloc(sizeof(*auth), GFP_NOFS);
+	u8 nonce[RPCRDMA_AUTH_NONCE];
+
+	if (!auth)
+		return NULL;
+	get_random_bytes(nonce, sizeof(nonce));
+	if (!rpcrdma_auth_init(auth, own, "", nonce)) {
+		kfree_sensitive(auth);
+		return NULL;
+	}
+	return auth;
+}
+
 /*
- * Prepare the handshake of a connection before its setup. A client offers it only if it
- * has a secret. Sleeps.
+ * Prepare the handshake of a client's connection, if it has a secret. Otherwise the core
+ * refuses the connection if it must have one, and says why. Sleeps.
  * Return: 0 or a negative errno.
  */
 int rpcrdma_auth_setup(struct rpcrdma_ep *ep)
@@ -184,30 +207,29 @@ int rpcrdma_auth_setup(struct rpcrdma_ep *ep)
 		.what		= RPCRDMA_AUTH_ASK_SECRET,
 		.identity	= own,
 	};
-	u8 nonce[RPCRDMA_AUTH_NONCE];
-	struct rpcrdma_hostauth *auth;
 
-	if (mode == RPCRDMA_AUTH_NONE)
+	if (!ep->client || mode == RPCRDMA_AUTH_NONE)
 		return 0;
 	rpcrdma_auth_own(own);
-	if (ep->client && *own && rpcrdma_auth_secret(&req, NULL))
-		*own = '\0';
-	if (!*own && mode == RPCRDMA_AUTH_OFFER)
+	if (!*own && mode == RPCRDMA_AUTH_REQUIRE)
+		rpcrdma_auth_no_identity();
+	if (!*own || rpcrdma_auth_secret(&req, NULL))
 		return 0;
-	auth = kzalloc(sizeof(*auth), GFP_NOFS);
-	if (!auth)
-		return -ENOMEM;
-	get_random_bytes(nonce, sizeof(nonce));
-	/*
-	 * Without a secret, the core refuses a client's connection, and reports the
-	 * reason.
-	 */
-	if (!rpcrdma_auth_init(auth, mode, own, "", nonce)) {
-		kfree_sensitive(auth);
-		return -EACCES;
-	}
-	ep->core.control.auth = auth;
-	return 0;
+	ep->core.control.auth = rpcrdma_auth_alloc(own);
+	return ep->core.control.auth ? 0 : -ENOMEM;
+}
+
+u32 rpcrdma_port_hello(struct rpcrdma_ep_core *core, struct rpcrdma_recv *rv)
+{
+	struct rpcrdma_ep *ep = rpcrdma_ep_of(core);
+	char own[RPCRDMA_AUTH_MAX_IDENTITY + 2];
+
+	rpcrdma_auth_own(own);
+	core->control.auth = rpcrdma_auth_alloc(own);
+	return rpcrdma_locked(&ep->lock,
+			      rpcrdma_auth_hello(&core->conn,
+						 core->control.auth, rv->buf,
+						 rv->octets, &rv->rx));
 }
 
 void rpcrdma_auth_free(struct rpcrdma_ep *ep)

@@ -300,6 +300,7 @@ void rpcrdma_conn_init(struct rpcrdma_conn *conn,
 	conn->cfg.inv_ok = !!cfg->inv_ok;
 	conn->cfg.no_regions = !!cfg->no_regions;
 	conn->cfg.fallback_v1 = !!cfg->fallback_v1;
+	auth::init(conn);
 	conn->cfg.version_low = static_cast<u8>(
 		clamp_u32(auth::is_required(conn) ? u32{ RPCRDMA_VERS_2 } :
 						    cfg->version_low,

@@ -3,7 +3,7 @@
  * Host authentication (WP 9): the state machine of both ends.
  *
  *	client					server
- *	BEGIN	   properties, HELLO	->	BEGIN
+ *	BEGIN	   properties, HELLO	->	BEGIN, HELD
  *	GREETED					GREETED: is there a secret?
  *		<- properties, CHALLENGE	CHALLENGED
  *	PROVING: both proofs
@@ -25,22 +25,6 @@ namespace rpcrdma::auth
 
 namespace
 {
-
-enum state : u8 {
-	BEGIN,
-	GREETED,
-	CHALLENGED,
-	PROVING,
-	PROVED,
-	ENDED,
-	FAILED, /* server: it has a FAILURE to send, or has sent it */
-};
-
-constexpr u32 CLIENT = 0;
-constexpr u32 SERVER = 1;
-
-constexpr char LABEL[] = "RPCRDMA2HOSTAUTH";
-constexpr u32 LABEL_OCTETS = sizeof(LABEL) - 1;
 
 u32 length_of(const char *string)
 {
@@ -78,6 +62,8 @@ bool same(const char *a, const char *b)
 
 void forget_proofs(struct rpcrdma_hostauth *auth)
 {
+	if (!auth)
+		return;
 	__builtin_memset(auth->proof, 0, sizeof(auth->proof));
 	__builtin_memset(auth->received, 0, sizeof(auth->received));
 }
@@ -85,14 +71,14 @@ void forget_proofs(struct rpcrdma_hostauth *auth)
 void end(struct rpcrdma_conn *conn, enum rpcrdma_auth_result result)
 {
 	forget_proofs(conn->cfg.auth);
-	conn->cfg.auth->state = ENDED;
+	conn->auth_state = ENDED;
 	conn->auth_result = static_cast<u8>(result);
 }
 
 /* Send a request to the host. The meaning of the answer depends on the state. */
 void ask(struct rpcrdma_conn *conn, state next, struct rpcrdma_rx *rx)
 {
-	conn->cfg.auth->state = next;
+	conn->auth_state = next;
 	conn->cfg.auth->pending = true;
 	rx->events |= RPCRDMA_EV_AUTH;
 }
@@ -217,6 +203,22 @@ bool receive_hello(const v2::message &m, const struct prop_others *props)
 	return true;
 }
 
+/*
+ * Server: as above, but if the message has an item, the host allocates the memory of the
+ * handshake before.
+ */
+bool hold_hello(const v2::message &m, const struct prop_others *props)
+{
+	struct rpcrdma_conn *conn = m.conn;
+	item it;
+
+	if (conn->cfg.auth || find_item(props, it) != found::ITEM)
+		return receive_hello(m, props);
+	conn->auth_state = HELD;
+	m.rx->events |= RPCRDMA_EV_HELLO;
+	return true;
+}
+
 /* Client: the server's first CONNPROP */
 bool receive_challenge(const v2::message &m, const struct prop_others *props)
 {
@@ -320,42 +322,6 @@ void check_refused(struct rpcrdma_conn *conn, const struct prop_others *props)
 		fail(conn, result_of(it.reason));
 }
 
-/* Both ends: the eight octets of RFC 8797, or zeros */
-xdr_writer write_private(xdr_writer out, const struct rpcrdma_private &priv)
-{
-	u8 octets[RPCRDMA_PRIVATE_OCTETS] = {};
-
-	if (priv.valid)
-		rpcrdma_encode_private(&priv, octets);
-	out.octets(octets, sizeof(octets));
-	return out;
-}
-
-void write_context(const struct rpcrdma_conn *conn, u32 role)
-{
-	struct rpcrdma_hostauth *auth = conn->cfg.auth;
-	const bool client = conn->cfg.client;
-	struct rpcrdma_private own;
-	xdr_writer out{ auth->context[role] };
-
-	static_assert(RPCRDMA_AUTH_CONTEXT ==
-		      LABEL_OCTETS + 9 * sizeof(u32) +
-			      2ul * RPCRDMA_PRIVATE_OCTETS);
-	rpcrdma_conn_build_private(conn, &own);
-	out.octets(LABEL, LABEL_OCTETS);
-	out.word(MECHANISM);
-	out.word(role + 1);
-	out.word(RPCRDMA_VERS_2);
-	out.word(auth->hash);
-	out.word(NO_GROUP);
-	out = write_private(out, client ? own : conn->peer_private);
-	out = write_private(out, client ? conn->peer_private : own);
-	for (u32 i = CLIENT; i <= SERVER; i++) {
-		out.word(auth->flags[i]);
-		out.word(auth->octets[i]);
-	}
-}
-
 /* Server: there is a secret for the client's identity, or not. */
 void secret_answered(struct rpcrdma_conn *conn, int status)
 {
@@ -363,10 +329,12 @@ void secret_answered(struct rpcrdma_conn *conn, int status)
 
 	auth->known = !status;
 	conn->props_due = 1;
-	if (status && !auth->require)
+	if ((status || !auth->own[0]) && !is_required(conn))
 		end(conn, RPCRDMA_AUTH_UNUSED);
+	else if (!auth->own[0])
+		fail(conn, RPCRDMA_AUTH_UNAVAILABLE);
 	else
-		auth->state = CHALLENGED;
+		conn->auth_state = CHALLENGED;
 }
 
 void proofs_answered(struct rpcrdma_conn *conn,
@@ -386,15 +354,20 @@ void proofs_answered(struct rpcrdma_conn *conn,
 		return;
 	}
 	__builtin_memcpy(auth->proof, answer->proof, sizeof(auth->proof));
-	auth->state = PROVED;
+	conn->auth_state = PROVED;
 	conn->props_due = 1;
 }
 
 } // namespace
 
-bool holds(const struct rpcrdma_conn *conn)
+/* A client without a secret takes no part, unless it fails because it must have one. */
+void init(struct rpcrdma_conn *conn)
 {
-	return conn->cfg.auth && conn->cfg.auth->state != ENDED;
+	const bool part = conn->cfg.client ?
+				  conn->cfg.auth || is_required(conn) :
+				  conn->cfg.auth_mode != RPCRDMA_AUTH_NONE;
+
+	conn->auth_state = part ? BEGIN : ENDED;
 }
 
 void fail(struct rpcrdma_conn *conn, enum rpcrdma_auth_result result)
@@ -404,22 +377,21 @@ void fail(struct rpcrdma_conn *conn, enum rpcrdma_auth_result result)
 	/* The first failure is the one that is reported. */
 	if (!rpcrdma_auth_failed(conn))
 		conn->auth_result = static_cast<u8>(result);
-	if (auth)
-		forget_proofs(auth);
-	if (!auth || conn->cfg.client || conn->props_sent) {
+	forget_proofs(auth);
+	if (conn->cfg.client || conn->props_sent) {
 		close_connection(conn, rpcrdma_auth_reason(
 					       rpcrdma_conn_auth_result(conn)));
 		return;
 	}
-	auth->pending = false;
-	auth->state = FAILED;
-	auth->failure = static_cast<u8>(reason_of(result));
+	if (auth)
+		auth->pending = false;
+	conn->auth_state = FAILED;
 	conn->props_due = 1;
 }
 
 void begin(struct rpcrdma_conn *conn)
 {
-	if (conn->cfg.auth && !conn->cfg.auth->own[0])
+	if (is_required(conn) && !conn->cfg.auth)
 		fail(conn, RPCRDMA_AUTH_NO_SECRET);
 }
 
@@ -433,12 +405,12 @@ bool received(const v2::message &m, const struct prop_others *props)
 		return false;
 	}
 
-	const u8 state = conn->cfg.auth->state;
+	const u8 state = conn->auth_state;
 
 	if (state == FAILED)
 		return true;
 	if (state == BEGIN && !client)
-		return receive_hello(m, props);
+		return hold_hello(m, props);
 	if (state == GREETED && client)
 		return receive_challenge(m, props);
 	/* All other messages answer a message of this end. */
@@ -458,7 +430,7 @@ bool own_refused(struct rpcrdma_conn *conn)
 	if (!holds(conn))
 		return conn->auth_result != RPCRDMA_AUTH_DONE;
 	/* The server knows another content of the property. */
-	if (conn->cfg.client && conn->cfg.auth->state == GREETED)
+	if (conn->cfg.client && conn->auth_state == GREETED)
 		conn->props_due = !not_offered(conn);
 	else
 		fail(conn, RPCRDMA_AUTH_MALFORMED);
@@ -467,11 +439,10 @@ bool own_refused(struct rpcrdma_conn *conn)
 
 contents next_contents(const struct rpcrdma_conn *conn)
 {
-	const struct rpcrdma_hostauth *auth = conn->cfg.auth;
 	const bool client = conn->cfg.client;
 	const bool first = !conn->props_begun;
 
-	switch (auth ? auth->state : u8{ ENDED }) {
+	switch (conn->auth_state) {
 	case BEGIN:
 		return { first, true, HELLO };
 	case CHALLENGED:
@@ -493,6 +464,13 @@ xdr_writer encode_item(const struct rpcrdma_conn *conn, const contents &what,
 
 	if (!what.type)
 		return out;
+	if (what.type == FAILURE) {
+		item it = {};
+
+		it.type = FAILURE;
+		it.reason = reason_of(rpcrdma_conn_auth_result(conn));
+		return encode(out, it);
+	}
 	return encode(
 		out,
 		{
@@ -505,7 +483,7 @@ xdr_writer encode_item(const struct rpcrdma_conn *conn, const contents &what,
 			.proof =
 				auth->proof[conn->cfg.client ? CLIENT : SERVER],
 			.proof_octets = mac_octets(auth->hash),
-			.reason = auth->failure,
+			.reason = 0,
 		});
 }
 
@@ -519,7 +497,7 @@ void sent(struct rpcrdma_conn *conn, const contents &what, const void *buf,
 	record(auth, conn->cfg.client ? CLIENT : SERVER,
 	       what.more ? RDMA2_F_TPMORE : 0, buf, octets);
 	if (what.type == HELLO)
-		auth->state = GREETED;
+		conn->auth_state = GREETED;
 }
 
 } // namespace rpcrdma::auth
@@ -532,13 +510,11 @@ bool rpcrdma_auth_identity_ok(const char *identity)
 				 auth::length_of(identity));
 }
 
-bool rpcrdma_auth_init(struct rpcrdma_hostauth *auth,
-		       enum rpcrdma_auth_mode mode, const char *own,
+bool rpcrdma_auth_init(struct rpcrdma_hostauth *auth, const char *own,
 		       const char *expected, const u8 nonce[RPCRDMA_AUTH_NONCE])
 {
 	*auth = {};
-	auth->require = mode == RPCRDMA_AUTH_REQUIRE;
-	if (!rpcrdma_auth_identity_ok(own) && (*own || !auth->require))
+	if (*own && !rpcrdma_auth_identity_ok(own))
 		return false;
 	if (*expected && !rpcrdma_auth_identity_ok(expected))
 		return false;
@@ -549,32 +525,28 @@ bool rpcrdma_auth_init(struct rpcrdma_hostauth *auth,
 	return true;
 }
 
-void rpcrdma_auth_next(const struct rpcrdma_conn *conn,
-		       struct rpcrdma_auth_request *request)
+u32 rpcrdma_auth_hello(struct rpcrdma_conn *conn, struct rpcrdma_hostauth *auth,
+		       const void *msg, u32 length, struct rpcrdma_rx *rx)
 {
-	struct rpcrdma_hostauth *auth = conn->cfg.auth;
+	struct prop_others props;
 
-	*request = {};
-	if (!auth || !auth->pending || conn->state == RPCRDMA_CONN_CLOSING)
-		return;
-	request->identity = conn->cfg.client ? auth->own : auth->peer;
-	request->server = conn->cfg.client ? auth->peer : auth->own;
-	if (auth->state == auth::GREETED) {
-		request->what = RPCRDMA_AUTH_ASK_SECRET;
-		return;
-	}
-	request->what = RPCRDMA_AUTH_ASK_PROOFS;
-	request->hash = static_cast<enum rpcrdma_auth_hash>(auth->hash);
-	request->mac_octets = auth::mac_octets(auth->hash);
-	for (u32 role = auth::CLIENT; role <= auth::SERVER; role++) {
-		auth::write_context(conn, role);
-		request->input[role][0] = { auth->context[role],
-					    RPCRDMA_AUTH_CONTEXT };
-		request->input[role][1] = { auth->body[auth::CLIENT],
-					    auth->octets[auth::CLIENT] };
-		request->input[role][2] = { auth->body[auth::SERVER],
-					    auth->octets[auth::SERVER] };
-	}
+	if (conn->auth_state != auth::HELD ||
+	    conn->state == RPCRDMA_CONN_CLOSING)
+		return 0;
+	conn->cfg.auth = auth;
+	rx->events = 0;
+
+	const v2::message m{ conn, msg, length,
+			     v2::decode_prefix(span<RPCRDMA_V2_PREFIX>{ msg }),
+			     rx };
+	xdr_reader in = m.body();
+
+	/* It was valid before: its values do not change. */
+	if (!auth || decode_props(in, &conn->staged, &props))
+		auth::fail(conn, RPCRDMA_AUTH_UNAVAILABLE);
+	else
+		auth::receive_hello(m, &props);
+	return rx->events | due_events(conn);
 }
 
 u32 rpcrdma_auth_answered(struct rpcrdma_conn *conn,
@@ -587,7 +559,7 @@ u32 rpcrdma_auth_answered(struct rpcrdma_conn *conn,
 	auth->pending = false;
 	if (answer->status == -E_NOMEM || answer->status == -E_OPNOTSUPP)
 		auth::fail(conn, RPCRDMA_AUTH_UNAVAILABLE);
-	else if (auth->state == auth::GREETED)
+	else if (conn->auth_state == auth::GREETED)
 		auth::secret_answered(conn, answer->status);
 	else
 		auth::proofs_answered(conn, answer);

@@ -12,14 +12,34 @@
 namespace rpcrdma::auth
 {
 
+enum state : u8 {
+	BEGIN,
+	HELD, /* server: the host allocates the handshake */
+	GREETED,
+	CHALLENGED,
+	PROVING,
+	PROVED,
+	ENDED,	/* or this end takes no part */
+	FAILED, /* server: it has a FAILURE to send, or has sent it */
+};
+
+constexpr u32 CLIENT = 0;
+constexpr u32 SERVER = 1;
+
 /* Return true if this end refuses peers that take no part. */
 static inline bool is_required(const struct rpcrdma_conn *conn)
 {
-	return conn->cfg.auth && conn->cfg.auth->require;
+	return conn->cfg.auth_mode == RPCRDMA_AUTH_REQUIRE;
 }
 
 /* Return true while the connection may not open. */
-bool holds(const struct rpcrdma_conn *conn);
+static inline bool holds(const struct rpcrdma_conn *conn)
+{
+	return conn->auth_state != ENDED;
+}
+
+/* Set the first state of a connection with its configuration. */
+void init(struct rpcrdma_conn *conn);
 
 /*
  * End the handshake without success. A server sends the reason to its client if it

@@ -218,7 +218,7 @@ enum rpcrdma_outcome rpcrdma_core_receive(struct rpcrdma_ep_core *core,
 		rpcrdma_conn_refuse(&core->conn, NOT_OFFERED);
 		return RPCRDMA_OUTCOME_CLOSE;
 	}
-	if ((rv->rx.events & RPCRDMA_EV_OPENED) ||
+	if ((rv->rx.events & (RPCRDMA_EV_OPENED | RPCRDMA_EV_HELLO)) ||
 	    rv->rx.format == RPCRDMA_CONTINUED) [[unlikely]]
 		return verdict == RPCRDMA_RX_CLOSE ? RPCRDMA_OUTCOME_CLOSE :
 						     RPCRDMA_OUTCOME_FINISH;
@@ -246,6 +246,10 @@ bool rpcrdma_core_receive_finish(struct rpcrdma_ep_core *core,
 
 		a->events &= ~BEFORE;
 		rpcrdma_core_events(core, before);
+	}
+	if (a->events & RPCRDMA_EV_HELLO) {
+		a->events &= ~RPCRDMA_EV_HELLO;
+		rpcrdma_core_events(core, rpcrdma_port_hello(core, rv));
 	}
 	if (what == RPCRDMA_OUTCOME_CLOSE) {
 		a->events = 0;

@@ -96,6 +96,7 @@ rpcrdma_conn_config config_of(const rpcrdma_ep_core *core,
 	cfg.props.brs = p->brs;
 	cfg.props.reply_read = rpcrdma_reply_read(p->pull, p->expose_octets);
 	cfg.props.reassembly = p->reassembly;
+	cfg.auth_mode = p->auth;
 	cfg.auth = core->control.auth;
 	return cfg;
 }
@@ -222,9 +223,11 @@ void rpcrdma_core_promise(const struct rpcrdma_quota *all,
 	const u64 recvs = rpcrdma_window_receives(
 		p->first_window ? p->first_window : p->window);
 	const u32 octets = max_u32(p->recv_size, RPCRDMA_V2_DEFAULT_INLINE);
+	/* The handshake that a client may begin */
+	const u64 auth = p->auth ? sizeof(struct rpcrdma_hostauth) : 0;
 
 	rpcrdma_quota_reserve(account,
-			      sizes->ep + sends * sizes->send +
+			      sizes->ep + auth + sends * sizes->send +
 				      static_cast<u64>(RPCRDMA_CONTROL_BUFS),
 			      recvs * rpcrdma_core_recv_cost(sizes->recv,
 							     octets),
