@@ -33,6 +33,22 @@ enum rpcrdma_counter {
 	RPCRDMA_COUNT_POSTS_REFUSED,
 	RPCRDMA_COUNT_WR_FAILURES,	/* the first one of a connection */
 	RPCRDMA_COUNT_DRAINS_FAILED,	/* the queue pair could not be stopped */
+	/* Host authentication: HELLOs, and results of connections */
+	RPCRDMA_COUNT_AUTHS_STARTED,	/* sent by a client, received by a server */
+	RPCRDMA_COUNT_AUTHS_DONE,
+	RPCRDMA_COUNT_AUTHS_FAILED,	/* the sum of the causes that follow */
+	/* These are in the order of enum rpcrdma_auth_result, see there. */
+	RPCRDMA_COUNT_AUTHS_REFUSED,
+	RPCRDMA_COUNT_AUTHS_WRONG_PROOF,
+	RPCRDMA_COUNT_AUTHS_UNKNOWN,
+	RPCRDMA_COUNT_AUTHS_WRONG_IDENTITY,
+	RPCRDMA_COUNT_AUTHS_NOT_OFFERED,
+	RPCRDMA_COUNT_AUTHS_PEER_REQUIRES,
+	RPCRDMA_COUNT_AUTHS_VERSION_1,
+	RPCRDMA_COUNT_AUTHS_NO_SECRET,
+	RPCRDMA_COUNT_AUTHS_NO_HASH,
+	RPCRDMA_COUNT_AUTHS_MALFORMED,
+	RPCRDMA_COUNT_AUTHS_UNAVAILABLE,
 	RPCRDMA_NR_COUNTERS
 };
 
@@ -43,6 +59,14 @@ enum rpcrdma_counter {
  * Return: static data, or NULL if there is no such counter.
  */
 const struct rpcrdma_number *rpcrdma_counter_info(u32 i);
+
+/**
+ * rpcrdma_counter_of_auth() - get the counter for a failure of host authentication
+ * @result: result of a handshake
+ *
+ * Return: the counter of the cause, or RPCRDMA_NR_COUNTERS if @result is no failure.
+ */
+enum rpcrdma_counter rpcrdma_counter_of_auth(enum rpcrdma_auth_result result);
 
 /**
  * rpcrdma_counter_of_end() - get the counter for the event that ended a connection

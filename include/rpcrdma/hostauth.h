@@ -236,6 +236,14 @@ const char *rpcrdma_auth_reason(enum rpcrdma_auth_result result);
 const char *rpcrdma_auth_name(enum rpcrdma_auth_result result);
 
 /**
+ * rpcrdma_auth_hash_name() - name the hash function of the proofs, for statistics
+ * @conn: connection
+ *
+ * Return: a static string; "none" if the connection is not authenticated.
+ */
+const char *rpcrdma_auth_hash_name(const struct rpcrdma_conn *conn);
+
+/**
  * rpcrdma_auth_peer() - get the identity that the peer has claimed
  * @conn: connection
  *

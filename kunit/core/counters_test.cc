@@ -43,7 +43,11 @@ TEST(Counters, EachHasItsName)
 	       { RPCRDMA_COUNT_MR_SHORTAGES, "mr_shortages" },
 	       { RPCRDMA_COUNT_MAP_FAILURES, "map_failures" },
 	       { RPCRDMA_COUNT_POSTS_REFUSED, "posts_refused" },
-	       { RPCRDMA_COUNT_DRAINS_FAILED, "drains_failed" } })
+	       { RPCRDMA_COUNT_DRAINS_FAILED, "drains_failed" },
+	       { RPCRDMA_COUNT_AUTHS_STARTED, "auths_started" },
+	       { RPCRDMA_COUNT_AUTHS_DONE, "auths_done" },
+	       { RPCRDMA_COUNT_AUTHS_FAILED, "auths_failed" },
+	       { RPCRDMA_COUNT_AUTHS_UNAVAILABLE, "auths_unavailable" } })
 		EXPECT_STREQ(rpcrdma_counter_info(counter)->name, name);
 }
 
@@ -86,6 +90,33 @@ TEST(Counters, EndsOfOpenConnections)
 	event.failure = RPCRDMA_FAILURE_FLUSHED;
 	EXPECT_EQ(rpcrdma_counter_of_end(&event, RPCRDMA_STAGE_OPEN),
 		  RPCRDMA_NR_COUNTERS);
+}
+
+/* Each failure has its counter, and nothing else has one. */
+TEST(Counters, HostAuthentication)
+{
+	const std::pair<rpcrdma_auth_result, const char *> causes[] = {
+		{ RPCRDMA_AUTH_REFUSED, "auths_refused" },
+		{ RPCRDMA_AUTH_WRONG_PROOF, "auths_wrong_proof" },
+		{ RPCRDMA_AUTH_UNKNOWN, "auths_unknown" },
+		{ RPCRDMA_AUTH_WRONG_IDENTITY, "auths_wrong_identity" },
+		{ RPCRDMA_AUTH_NOT_OFFERED, "auths_not_offered" },
+		{ RPCRDMA_AUTH_PEER_REQUIRES, "auths_peer_requires" },
+		{ RPCRDMA_AUTH_VERSION_1, "auths_version_1" },
+		{ RPCRDMA_AUTH_NO_SECRET, "auths_no_secret" },
+		{ RPCRDMA_AUTH_NO_HASH, "auths_no_hash" },
+		{ RPCRDMA_AUTH_MALFORMED, "auths_malformed" },
+		{ RPCRDMA_AUTH_UNAVAILABLE, "auths_unavailable" },
+	};
+
+	for (auto [result, name] : causes)
+		EXPECT_STREQ(
+			rpcrdma_counter_info(rpcrdma_counter_of_auth(result))
+				->name,
+			name);
+	for (auto result : { RPCRDMA_AUTH_PENDING, RPCRDMA_AUTH_UNUSED,
+			     RPCRDMA_AUTH_DONE, RPCRDMA_NR_AUTH_RESULTS })
+		EXPECT_EQ(rpcrdma_counter_of_auth(result), RPCRDMA_NR_COUNTERS);
 }
 
 TEST(Counters, OpeningInTime)

@@ -29,6 +29,7 @@ TEST(HostAuth, BothEndsProveTheSecret)
 		EXPECT_TRUE(p.both_open());
 		EXPECT_STREQ(rpcrdma_auth_peer(&c.e->conn), "server");
 		EXPECT_STREQ(rpcrdma_auth_peer(&s.e->conn), "client");
+		EXPECT_STREQ(rpcrdma_auth_hash_name(&s.e->conn), "sha512");
 		ASSERT_EQ(p.sent.size(), 5u);
 		for (const message &m : p.sent) {
 			EXPECT_EQ(m.get(0), 0u);
@@ -305,6 +306,9 @@ TEST(HostAuth, VersionOneIsRefused)
 		s.post(33);
 		s.receive(version1_call(1));
 		EXPECT_EQ(s.conn.version, mode == OFFER ? 1 : 0);
+		EXPECT_EQ(rpcrdma_conn_auth_result(&s.conn),
+			  mode == OFFER ? RPCRDMA_AUTH_PENDING :
+					  RPCRDMA_AUTH_VERSION_1);
 		if (mode == REQUIRE)
 			EXPECT_EQ(s.control().get(20), 2u);
 	}
@@ -313,6 +317,31 @@ TEST(HostAuth, VersionOneIsRefused)
 	end s{ cfg };
 
 	EXPECT_EQ(s.conn.cfg.version_high, 2);
+}
+
+/* A client that tries version 1 first is authenticated with version 2. */
+TEST(HostAuth, VersionTwoAfterVersionOne)
+{
+	peer c{ true }, s{ false, REQUIRE };
+	pair p{ c, s };
+
+	s.receive(version1_call(1));
+	EXPECT_TRUE(rpcrdma_auth_failed(&s.e->conn));
+	EXPECT_EQ(s.e->control().size(), 28u);
+	/* Both ends have counted these two messages. */
+	c.e->conn.sent = c.e->conn.received = 1;
+	c.e->conn.limit = 2;
+	p.run();
+	EXPECT_EQ(s.result(), RPCRDMA_AUTH_DONE);
+	EXPECT_TRUE(s.open());
+
+	/* If that fails, its reason counts. */
+	peer t{ false, REQUIRE };
+
+	t.receive(version1_call(1));
+	t.e->control();
+	t.receive(connprop({}, 0, 0, 1));
+	EXPECT_EQ(t.result(), RPCRDMA_AUTH_NOT_OFFERED);
 }
 
 TEST(HostAuth, ServerOfVersionOne)

@@ -44,6 +44,7 @@ u32 endpoint::hello(rpcrdma_recv *rv)
 {
 	if (life.client || !params.auth)
 		w_.complain(std::string(name) + ": takes part unasked");
+	due_[RPCRDMA_COUNT_AUTHS_STARTED]++;
 	if (!w_.fault(100)) {
 		new_handshake();
 		control.auth = &handshake;

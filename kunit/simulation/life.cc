@@ -236,8 +236,10 @@ void endpoint::opened()
 	    (params.cfg.fallback_v1 ||
 	     params.cfg.version_high == RPCRDMA_VERS_2))
 		due_[RPCRDMA_COUNT_FALLBACKS]++;
-	w_.sum.authenticated += rpcrdma_conn_auth_result(&conn) ==
-				RPCRDMA_AUTH_DONE;
+	if (rpcrdma_conn_auth_result(&conn) == RPCRDMA_AUTH_DONE) {
+		due_[RPCRDMA_COUNT_AUTHS_DONE]++;
+		w_.sum.authenticated++;
+	}
 	w_.tell("%s: open, version %u", name, conn.version);
 	ops_.opened(*this);
 }
@@ -257,6 +259,10 @@ void endpoint::closing(const char *reason)
 	    !(params.secrets_differ && rpcrdma_auth_failed(&conn)))
 		w_.complain(std::string(name) +
 			    ": closes without a cause: " + reason);
+	if (rpcrdma_auth_failed(&conn)) {
+		due_[RPCRDMA_COUNT_AUTHS_FAILED]++;
+		due_[rpcrdma_counter_of_auth(rpcrdma_conn_auth_result(&conn))]++;
+	}
 	w_.after(w_.delay(50), this, RELEASE);
 }
 
@@ -326,6 +332,12 @@ void endpoint::count(enum rpcrdma_counter counter)
 /* The host tests check the causes of failed attempts. */
 void endpoint::check_counts()
 {
+	/* A client may end between that and the message. */
+	if (life.client)
+		due_[RPCRDMA_COUNT_AUTHS_STARTED] =
+			control.auth && counts_[RPCRDMA_COUNT_AUTHS_STARTED] ?
+				1 :
+				control.auth && conn.props_begun;
 	for (u32 i = 0; i < RPCRDMA_NR_COUNTERS; i++) {
 		if (i >= RPCRDMA_COUNT_UNRESOLVED &&
 		    i <= RPCRDMA_COUNT_OPENINGS_OVERDUE)

@@ -31,8 +31,24 @@ constexpr rpcrdma_number COUNTERS[] = {
 	{ "posts_refused", "failures", RPCRDMA_COUNTER },
 	{ "wr_failures", "failures", RPCRDMA_COUNTER },
 	{ "drains_failed", "failures", RPCRDMA_COUNTER },
+	{ "auths_started", "handshakes", RPCRDMA_COUNTER },
+	{ "auths_done", "connections", RPCRDMA_COUNTER },
+	{ "auths_failed", "connections", RPCRDMA_COUNTER },
+	{ "auths_refused", "connections", RPCRDMA_COUNTER },
+	{ "auths_wrong_proof", "connections", RPCRDMA_COUNTER },
+	{ "auths_unknown", "connections", RPCRDMA_COUNTER },
+	{ "auths_wrong_identity", "connections", RPCRDMA_COUNTER },
+	{ "auths_not_offered", "connections", RPCRDMA_COUNTER },
+	{ "auths_peer_requires", "connections", RPCRDMA_COUNTER },
+	{ "auths_version_1", "connections", RPCRDMA_COUNTER },
+	{ "auths_no_secret", "connections", RPCRDMA_COUNTER },
+	{ "auths_no_hash", "connections", RPCRDMA_COUNTER },
+	{ "auths_malformed", "connections", RPCRDMA_COUNTER },
+	{ "auths_unavailable", "connections", RPCRDMA_COUNTER },
 };
 static_assert(sizeof(COUNTERS) / sizeof(COUNTERS[0]) == RPCRDMA_NR_COUNTERS);
+static_assert(RPCRDMA_NR_COUNTERS - RPCRDMA_COUNT_AUTHS_REFUSED ==
+	      RPCRDMA_NR_AUTH_RESULTS - RPCRDMA_AUTH_REFUSED);
 
 rpcrdma_counter counter_of_rejection(int reason)
 {
@@ -58,6 +74,14 @@ using namespace rpcrdma;
 const struct rpcrdma_number *rpcrdma_counter_info(u32 i)
 {
 	return i < RPCRDMA_NR_COUNTERS ? &COUNTERS[i] : nullptr;
+}
+
+enum rpcrdma_counter rpcrdma_counter_of_auth(enum rpcrdma_auth_result result)
+{
+	if (result < RPCRDMA_AUTH_REFUSED || result >= RPCRDMA_NR_AUTH_RESULTS)
+		return RPCRDMA_NR_COUNTERS;
+	return static_cast<rpcrdma_counter>(+RPCRDMA_COUNT_AUTHS_REFUSED +
+					    (result - RPCRDMA_AUTH_REFUSED));
 }
 
 enum rpcrdma_counter

@@ -375,7 +375,7 @@ void fail(struct rpcrdma_conn *conn, enum rpcrdma_auth_result result)
 	struct rpcrdma_hostauth *auth = conn->cfg.auth;
 
 	/* The first failure is the one that is reported. */
-	if (!rpcrdma_auth_failed(conn))
+	if (conn->auth_state != FAILED)
 		conn->auth_result = static_cast<u8>(result);
 	forget_proofs(auth);
 	if (conn->cfg.client || conn->props_sent) {
@@ -387,6 +387,12 @@ void fail(struct rpcrdma_conn *conn, enum rpcrdma_auth_result result)
 		auth->pending = false;
 	conn->auth_state = FAILED;
 	conn->props_due = 1;
+}
+
+void version_1(struct rpcrdma_conn *conn)
+{
+	if (is_required(conn))
+		conn->auth_result = RPCRDMA_AUTH_VERSION_1;
 }
 
 void begin(struct rpcrdma_conn *conn)

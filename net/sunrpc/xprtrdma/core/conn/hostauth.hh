@@ -47,6 +47,9 @@ void init(struct rpcrdma_conn *conn);
  */
 void fail(struct rpcrdma_conn *conn, enum rpcrdma_auth_result result);
 
+/* Note that a server refuses version 1: the client may still begin with version 2. */
+void version_1(struct rpcrdma_conn *conn);
+
 /* Begin a client's handshake, before its first message. */
 void begin(struct rpcrdma_conn *conn);
 

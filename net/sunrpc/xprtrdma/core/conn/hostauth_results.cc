@@ -122,6 +122,20 @@ const char *rpcrdma_auth_name(enum rpcrdma_auth_result result)
 	}
 }
 
+const char *rpcrdma_auth_hash_name(const struct rpcrdma_conn *conn)
+{
+	if (conn->auth_result != RPCRDMA_AUTH_DONE)
+		return "none";
+	switch (conn->cfg.auth->hash) {
+	case RPCRDMA_AUTH_SHA256:
+		return "sha256";
+	case RPCRDMA_AUTH_SHA384:
+		return "sha384";
+	default:
+		return "sha512";
+	}
+}
+
 const char *rpcrdma_auth_peer(const struct rpcrdma_conn *conn)
 {
 	return conn->cfg.auth ? conn->cfg.auth->peer : "";

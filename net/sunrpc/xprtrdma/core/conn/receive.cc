@@ -133,6 +133,8 @@ void refused_version(struct rpcrdma_conn *conn, span<v1::ERR_VERS_OCTETS> msg)
 		drop(conn);
 		return false;
 	}
+	if (version == RPCRDMA_VERS_1)
+		auth::version_1(conn);
 	push_pending(conn, msg.word<v2::OFF_XID>(), RDMA2_ERROR, RDMA2_ERR_VERS,
 		     version, 0);
 	return false;

@@ -249,6 +249,7 @@ bool rpcrdma_core_receive_finish(struct rpcrdma_ep_core *core,
 	}
 	if (a->events & RPCRDMA_EV_HELLO) {
 		a->events &= ~RPCRDMA_EV_HELLO;
+		rpcrdma_port_count(core, RPCRDMA_COUNT_AUTHS_STARTED);
 		rpcrdma_core_events(core, rpcrdma_port_hello(core, rv));
 	}
 	if (what == RPCRDMA_OUTCOME_CLOSE) {

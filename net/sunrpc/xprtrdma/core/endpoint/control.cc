@@ -147,6 +147,8 @@ u32 begin(rpcrdma_ep_core *core, const rpcrdma_cm_peer *peer)
 	if (peer)
 		meet(core, peer);
 	events = rpcrdma_conn_established(&core->conn);
+	if (core->control.auth && core->conn.state == RPCRDMA_CONN_OPENING)
+		rpcrdma_port_count(core, RPCRDMA_COUNT_AUTHS_STARTED);
 	if (events & RPCRDMA_EV_OPENED) {
 		events &= ~LATER;
 		/* The connection is not closing: the teardown stops what is started here. */
@@ -177,6 +179,17 @@ rpcrdma_lifecycle_step step_of(rpcrdma_lifecycle *life,
 	return {};
 }
 
+void count_auth_failure(rpcrdma_ep_core *core)
+{
+	const rpcrdma_counter cause =
+		rpcrdma_counter_of_auth(rpcrdma_conn_auth_result(&core->conn));
+
+	if (cause == RPCRDMA_NR_COUNTERS)
+		return;
+	rpcrdma_port_count(core, RPCRDMA_COUNT_AUTHS_FAILED);
+	rpcrdma_port_count(core, cause);
+}
+
 /* Count the end of a connection that was in @stage when @event occurred. */
 void count_end(rpcrdma_ep_core *core, const rpcrdma_lifecycle_event *event,
 	       u8 stage)
@@ -187,6 +200,7 @@ void count_end(rpcrdma_ep_core *core, const rpcrdma_lifecycle_event *event,
 		rpcrdma_port_count(core, cause);
 	if (core->life.opened)
 		rpcrdma_port_count(core, RPCRDMA_COUNT_CLOSED);
+	count_auth_failure(core);
 }
 
 /* Return the counter of setups that failed, for this role. */
@@ -202,6 +216,8 @@ void opened(rpcrdma_ep_core *core)
 	rpcrdma_port_count(core, RPCRDMA_COUNT_OPENED);
 	if (rpcrdma_conn_fell_back(&core->conn))
 		rpcrdma_port_count(core, RPCRDMA_COUNT_FALLBACKS);
+	if (rpcrdma_conn_auth_result(&core->conn) == RPCRDMA_AUTH_DONE)
+		rpcrdma_port_count(core, RPCRDMA_COUNT_AUTHS_DONE);
 	rpcrdma_port_opened(core);
 }
 
