@@ -546,6 +546,7 @@ static struct kunit_case close_cases[] = {
 	KUNIT_CASE(close_under_load),
 	KUNIT_CASE(close_listener_first),
 	KUNIT_CASE(connect_all_at_once),
+	KUNIT_CASE(list_goes_on),
 	KUNIT_CASE(close_removed_in_setup),
 	KUNIT_CASE(listen_device_removed),
 	KUNIT_CASE(listen_address_changed),

@@ -111,6 +111,7 @@ void close_no_common_version(struct kunit *test);
 void close_removed_in_setup(struct kunit *test);
 void close_listener_first(struct kunit *test);
 void connect_all_at_once(struct kunit *test);
+void list_goes_on(struct kunit *test);
 void listen_device_removed(struct kunit *test);
 void listen_device_replaced(struct kunit *test);
 void listen_address_changed(struct kunit *test);

@@ -234,15 +234,21 @@ static int shim_crowd_incoming(void *priv, struct rpcrdma_ep *ep)
 	return 0;
 }
 
-static int shim_crowd_fn(void *data)
+static void shim_crowd_connect(struct shim_crowd_client *c)
 {
-	struct shim_crowd_client *c = data;
 	struct shim_crowd *crowd = c->crowd;
 
 	c->ep = rpcrdma_ep_connect(&init_net,
 				   rpcrdma_listener_addr(crowd->listener),
 				   NULL, &crowd->params, &shim_crowd_ops,
 				   crowd, NULL);
+}
+
+static int shim_crowd_fn(void *data)
+{
+	struct shim_crowd_client *c = data;
+
+	shim_crowd_connect(c);
 	kthread_complete_and_exit(&c->done, 0);
 }
 
@@ -255,15 +261,11 @@ static void shim_crowd_end(struct rpcrdma_ep *ep)
 	rpcrdma_ep_put(ep);
 }
 
-/*
- * Many clients connect at the same time, as after a power failure. No client waits for
- * the setup of another connection, and neither does the connection manager.
- */
-void connect_all_at_once(struct kunit *test)
+/* Set up the server, and clients that have not connected yet. */
+static struct shim_crowd *shim_crowd_new(struct kunit *test)
 {
 	struct shim_pair *pair = test->priv;
 	struct shim_crowd *crowd;
-	struct task_struct *task;
 	int i;
 
 	crowd = kunit_kzalloc(test, sizeof(*crowd), GFP_KERNEL);
@@ -278,11 +280,40 @@ void connect_all_at_once(struct kunit *test)
 					 (struct sockaddr *)&shim_addr,
 					 shim_crowd_incoming, crowd);
 	KUNIT_ASSERT_FALSE(test, IS_ERR(crowd->listener));
-
-	shim_expect_crowd(SHIM_CROWD);
 	for (i = 0; i < SHIM_CROWD; i++) {
 		crowd->clients[i].crowd = crowd;
 		init_completion(&crowd->clients[i].done);
+	}
+	return crowd;
+}
+
+/* End all connections, each of which has opened. */
+static void shim_crowd_end_all(struct kunit *test, struct shim_crowd *crowd)
+{
+	int i;
+
+	for (i = 0; i < SHIM_CROWD; i++)
+		shim_crowd_end(crowd->clients[i].ep);
+	rpcrdma_listener_destroy(crowd->listener);
+	for (i = 0; i < SHIM_CROWD; i++)
+		shim_crowd_end(crowd->servers[i]);
+	KUNIT_EXPECT_EQ(test, atomic_read(&crowd->closed),
+			atomic_read(&crowd->opened));
+	shim_check_gone(test);
+}
+
+/*
+ * Many clients connect at the same time, as after a power failure. No client waits for
+ * the setup of another connection, and neither does the connection manager.
+ */
+void connect_all_at_once(struct kunit *test)
+{
+	struct shim_crowd *crowd = shim_crowd_new(test);
+	struct task_struct *task;
+	int i;
+
+	shim_expect_crowd(SHIM_CROWD);
+	for (i = 0; i < SHIM_CROWD; i++) {
 		task = kthread_run(shim_crowd_fn, &crowd->clients[i],
 				   "shim_crowd");
 		KUNIT_ASSERT_FALSE(test, IS_ERR(task));
@@ -294,13 +325,51 @@ void connect_all_at_once(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, shim_poll(atomic_read(&crowd->opened) ==
 						2 * SHIM_CROWD));
 	shim_expect_crowd(0);
-	for (i = 0; i < SHIM_CROWD; i++)
-		shim_crowd_end(crowd->clients[i].ep);
-	rpcrdma_listener_destroy(crowd->listener);
-	for (i = 0; i < SHIM_CROWD; i++)
-		shim_crowd_end(crowd->servers[i]);
-	KUNIT_EXPECT_EQ(test, atomic_read(&crowd->closed), 2 * SHIM_CROWD);
-	shim_check_gone(test);
+	shim_crowd_end_all(test, crowd);
+}
+
+/* Return how many endpoints are listed from @number on. Their numbers ascend. */
+static unsigned int shim_listed(struct kunit *test, u64 number)
+{
+	struct rpcrdma_ep *ep;
+	unsigned int n = 0;
+
+	for (ep = rpcrdma_ep_from(number); ep; ep = rpcrdma_ep_next(ep)) {
+		KUNIT_EXPECT_GE(test, ep->number, number);
+		number = ep->number + 1;
+		n++;
+	}
+	return n;
+}
+
+/*
+ * A walk of all connections is interrupted after the first one, which ends then: the walk
+ * skips none of the others.
+ */
+void list_goes_on(struct kunit *test)
+{
+	struct shim_crowd *crowd = shim_crowd_new(test);
+	unsigned int all, rest;
+	u64 next;
+	int i;
+
+	for (i = 0; i < 3; i++) {
+		shim_crowd_connect(&crowd->clients[i]);
+		KUNIT_EXPECT_FALSE(test, IS_ERR(crowd->clients[i].ep));
+	}
+	KUNIT_EXPECT_TRUE(test, shim_poll(atomic_read(&crowd->opened) == 6));
+	all = shim_listed(test, 0);
+	next = crowd->clients[0].ep->number + 1;
+	rest = shim_listed(test, next);
+	KUNIT_EXPECT_GE(test, rest, 5U);
+	KUNIT_EXPECT_EQ(test, rest, all - 1);
+
+	shim_crowd_end(crowd->clients[0].ep);
+	crowd->clients[0].ep = NULL;
+	KUNIT_EXPECT_TRUE(test, shim_poll(shim_listed(test, 0) == all - 1));
+	KUNIT_EXPECT_EQ(test, shim_listed(test, next), rest);
+	KUNIT_EXPECT_EQ(test, shim_listed(test, U64_MAX), 0U);
+	shim_crowd_end_all(test, crowd);
 }
 
 /* The device is removed during a connection's setup. */

@@ -15,27 +15,22 @@
 static struct dentry *rpcrdma_debugfs_dir;
 
 /*
- * seq_file begins with a page and enlarges it until the output between two stops fits.
- * Here that is one connection, so that a long list is printed once, and delays no
- * connection.
+ * A position is the number of a connection, so that none is skipped when others end between
+ * two reads. seq_file begins with a page and enlarges it until the output between two
+ * stops fits. Here that is one connection, so that a long list is printed once, and
+ * delays no connection.
  */
 static void *connections_start(struct seq_file *m, loff_t *pos)
 {
-	struct rpcrdma_ep *ep = NULL;
-	loff_t i;
-
-	for (i = 0; i <= *pos; i++) {
-		ep = rpcrdma_ep_next(ep);
-		if (!ep)
-			break;
-	}
-	return ep;
+	return rpcrdma_ep_from(*pos);
 }
 
 static void *connections_next(struct seq_file *m, void *v, loff_t *pos)
 {
-	++*pos;
-	return rpcrdma_ep_next(v);
+	struct rpcrdma_ep *ep = v;
+
+	*pos = ep->number + 1;
+	return rpcrdma_ep_next(ep);
 }
 
 static void connections_stop(struct seq_file *m, void *v)

@@ -63,7 +63,9 @@ static int rpcrdma_netlink_put_ep(struct sk_buff *skb, struct rpcrdma_ep *ep)
 	     nla_put_string(skb, RPCRDMA_A_CONNECTION_WHY, view.why) ?:
 	     nla_put_string(skb, RPCRDMA_A_CONNECTION_STATE, view.state) ?:
 	     nla_put(skb, RPCRDMA_A_CONNECTION_NUMBERS, sizeof(view.numbers),
-		     view.numbers);
+		     view.numbers) ?:
+	     nla_put_u64_64bit(skb, RPCRDMA_A_CONNECTION_ID, ep->number,
+			       RPCRDMA_A_CONNECTION_PAD);
 	if (!rc && view.fallback)
 		rc = nla_put_flag(skb, RPCRDMA_A_CONNECTION_FALLBACK);
 	if (!rc && view.reason)
@@ -73,28 +75,39 @@ static int rpcrdma_netlink_put_ep(struct sk_buff *skb, struct rpcrdma_ep *ep)
 
 /* ---- Dumps ---- */
 
+/* What a dump has in cb->ctx: the lowest number of the object of the next message */
+struct rpcrdma_netlink_cursor {
+	u64			from;
+};
+
 /*
- * A dump calls this for its message number @nr. It returns 1 if there is a message, 0
- * after the last one, or a negative errno if there is no space. @ep: connection of the
+ * A dump calls this for each message: of the first object whose number is at least *@at.
+ * It returns 1 and sets *@at to its number if there is one, 0 if there is none, or a
+ * negative errno if there is no space. The number of an object does not change: if
+ * connections end between two parts of a dump, it skips no other. @ep: connection of the
  * previous message, with a reference, or NULL; for connections only.
  */
-typedef int (*rpcrdma_netlink_fill)(struct sk_buff *skb, struct net *net, u32 nr,
+typedef int (*rpcrdma_netlink_fill)(struct sk_buff *skb, struct net *net, u64 *at,
 				    struct rpcrdma_ep **ep);
 
 static int rpcrdma_netlink_dump(struct sk_buff *skb, struct netlink_callback *cb,
 				u8 cmd, rpcrdma_netlink_fill fill)
 {
+	struct rpcrdma_netlink_cursor *cursor = (void *)cb->ctx;
 	struct rpcrdma_ep *ep = NULL;
+	u64 at;
 	void *hdr;
 	int rc;
 
-	for (;; cb->args[0]++) {
+	BUILD_BUG_ON(sizeof(*cursor) > sizeof(cb->ctx));
+	for (;; cursor->from = at + 1) {
 		hdr = genlmsg_put(skb, NETLINK_CB(cb->skb).portid,
 				  cb->nlh->nlmsg_seq, &rpcrdma_netlink_family,
 				  NLM_F_MULTI, cmd);
 		if (!hdr)
 			break;
-		rc = fill(skb, sock_net(skb->sk), cb->args[0], &ep);
+		at = cursor->from;
+		rc = fill(skb, sock_net(skb->sk), &at, &ep);
 		if (rc <= 0) {
 			genlmsg_cancel(skb, hdr);
 			break;
@@ -106,10 +119,10 @@ static int rpcrdma_netlink_dump(struct sk_buff *skb, struct netlink_callback *cb
 	return skb->len;
 }
 
-static int rpcrdma_netlink_number(struct sk_buff *skb, struct net *net, u32 nr,
+static int rpcrdma_netlink_number(struct sk_buff *skb, struct net *net, u64 *at,
 				  struct rpcrdma_ep **ep)
 {
-	const struct rpcrdma_number *number = rpcrdma_figure_info(nr);
+	const struct rpcrdma_number *number = rpcrdma_figure_info(*at);
 
 	return number ? rpcrdma_netlink_put_number(skb, number) ?: 1 : 0;
 }
@@ -120,16 +133,16 @@ static int rpcrdma_netlink_numbers(struct sk_buff *skb, struct netlink_callback 
 				    rpcrdma_netlink_number);
 }
 
-static int rpcrdma_netlink_counter(struct sk_buff *skb, struct net *net, u32 nr,
+static int rpcrdma_netlink_counter(struct sk_buff *skb, struct net *net, u64 *at,
 				   struct rpcrdma_ep **ep)
 {
-	const struct rpcrdma_number *number = rpcrdma_counter_info(nr);
+	const struct rpcrdma_number *number = rpcrdma_counter_info(*at);
 
 	if (!number)
 		return 0;
 	return rpcrdma_netlink_put_number(skb, number) ?:
 	       nla_put_u64_64bit(skb, RPCRDMA_A_NUMBER_VALUE,
-				 rpcrdma_counted(net, nr), RPCRDMA_A_NUMBER_PAD) ?: 1;
+				 rpcrdma_counted(net, *at), RPCRDMA_A_NUMBER_PAD) ?: 1;
 }
 
 static int rpcrdma_netlink_counters(struct sk_buff *skb, struct netlink_callback *cb)
@@ -138,15 +151,16 @@ static int rpcrdma_netlink_counters(struct sk_buff *skb, struct netlink_callback
 				    rpcrdma_netlink_counter);
 }
 
-static int rpcrdma_netlink_connection(struct sk_buff *skb, struct net *net, u32 nr,
+static int rpcrdma_netlink_connection(struct sk_buff *skb, struct net *net, u64 *at,
 				      struct rpcrdma_ep **ep)
 {
-	u32 skip = *ep ? 0 : nr;
-
-	do
+	*ep = *ep ? rpcrdma_ep_next(*ep) : rpcrdma_ep_from(*at);
+	while (*ep && !net_eq((*ep)->net, net))
 		*ep = rpcrdma_ep_next(*ep);
-	while (*ep && (!net_eq((*ep)->net, net) || skip--));
-	return *ep ? rpcrdma_netlink_put_ep(skb, *ep) ?: 1 : 0;
+	if (!*ep)
+		return 0;
+	*at = (*ep)->number;
+	return rpcrdma_netlink_put_ep(skb, *ep) ?: 1;
 }
 
 static int rpcrdma_netlink_connections(struct sk_buff *skb, struct netlink_callback *cb)
@@ -155,14 +169,15 @@ static int rpcrdma_netlink_connections(struct sk_buff *skb, struct netlink_callb
 				    rpcrdma_netlink_connection);
 }
 
-static int rpcrdma_netlink_listener(struct sk_buff *skb, struct net *net, u32 nr,
+static int rpcrdma_netlink_listener(struct sk_buff *skb, struct net *net, u64 *at,
 				    struct rpcrdma_ep **ep)
 {
 	struct sockaddr_storage addr;
 	bool listening;
 	int rc;
 
-	if (!rpcrdma_listener_nth(net, nr, &addr, &listening))
+	*at = rpcrdma_listener_from(net, *at, &addr, &listening);
+	if (!*at)
 		return 0;
 	rc = rpcrdma_netlink_put_addr(skb, RPCRDMA_A_LISTENER_LOCAL, &addr);
 	if (!rc && listening)

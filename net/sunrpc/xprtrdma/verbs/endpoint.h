@@ -107,6 +107,7 @@ struct rpcrdma_ep {
 
 	struct kref		kref;
 	struct list_head	node;		/* list of all endpoints */
+	u64			number;		/* grows along that list, never 0 */
 	struct rdma_cm_id	*id;
 	struct ib_device	*device;
 	bool			softirq;	/* the device sends in softirqs */
@@ -243,10 +244,10 @@ void rpcrdma_listener_destroy(struct rpcrdma_listener *listener);
 /* Return the bound address, including the port. */
 const struct sockaddr *rpcrdma_listener_addr(struct rpcrdma_listener *l);
 /*
- * Get the address of listener @nr, from 0, in @net, and whether it is listening. Return
- * false if there are fewer. Sleeps.
+ * Get the first listener in @net whose number is at least @number: its address, and whether
+ * it is listening. Return its number, which is never 0, or 0 if there is none. Sleeps.
  */
-bool rpcrdma_listener_nth(struct net *net, u32 nr, struct sockaddr_storage *addr,
+u64 rpcrdma_listener_from(struct net *net, u64 number, struct sockaddr_storage *addr,
 			  bool *listening);
 
 /*
@@ -255,6 +256,12 @@ bool rpcrdma_listener_nth(struct net *net, u32 nr, struct sockaddr_storage *addr
  * the calls. Sleeps.
  */
 struct rpcrdma_ep *rpcrdma_ep_next(struct rpcrdma_ep *ep);
+/*
+ * Return the first endpoint whose number is at least @number, with a reference, or NULL.
+ * A walk that is interrupted continues with it, from the last number plus 1: endpoints
+ * that have left the list meanwhile don't make it skip others. Sleeps.
+ */
+struct rpcrdma_ep *rpcrdma_ep_from(u64 number);
 
 /*
  * Count an event in the connection's network namespace, to which its CM ID holds a

@@ -16,6 +16,7 @@
 
 static DEFINE_MUTEX(rpcrdma_eps_mutex);
 static LIST_HEAD(rpcrdma_eps);
+static u64 rpcrdma_last_number;
 
 struct workqueue_struct *rpcrdma_wq;
 /*
@@ -214,6 +215,7 @@ void rpcrdma_counts_exit(void)
 void rpcrdma_ep_list(struct rpcrdma_ep *ep)
 {
 	mutex_lock(&rpcrdma_eps_mutex);
+	ep->number = ++rpcrdma_last_number;
 	list_add_tail(&ep->node, &rpcrdma_eps);
 	mutex_unlock(&rpcrdma_eps_mutex);
 }
@@ -226,20 +228,36 @@ void rpcrdma_ep_unlist(struct rpcrdma_ep *ep)
 	mutex_unlock(&rpcrdma_eps_mutex);
 }
 
-struct rpcrdma_ep *rpcrdma_ep_next(struct rpcrdma_ep *ep)
+/*
+ * Return the first endpoint after @node whose number is at least @number, with a
+ * reference, or NULL. Sleeps.
+ */
+static struct rpcrdma_ep *rpcrdma_ep_find(struct list_head *node, u64 number)
 {
-	struct list_head *node = ep ? &ep->node : &rpcrdma_eps;
-	struct rpcrdma_ep *next = NULL;
+	struct rpcrdma_ep *ep = NULL;
 
 	mutex_lock(&rpcrdma_eps_mutex);
-	while (!next && (node = node->next) != &rpcrdma_eps) {
-		next = list_entry(node, struct rpcrdma_ep, node);
+	while (!ep && (node = node->next) != &rpcrdma_eps) {
+		ep = list_entry(node, struct rpcrdma_ep, node);
 		/* An endpoint without references is about to leave the list. */
-		if (!kref_get_unless_zero(&next->kref))
-			next = NULL;
+		if (ep->number < number || !kref_get_unless_zero(&ep->kref))
+			ep = NULL;
 	}
 	mutex_unlock(&rpcrdma_eps_mutex);
+	return ep;
+}
+
+struct rpcrdma_ep *rpcrdma_ep_next(struct rpcrdma_ep *ep)
+{
+	struct rpcrdma_ep *next;
+
+	next = rpcrdma_ep_find(ep ? &ep->node : &rpcrdma_eps, 0);
 	if (ep)
 		rpcrdma_ep_put(ep);
 	return next;
+}
+
+struct rpcrdma_ep *rpcrdma_ep_from(u64 number)
+{
+	return rpcrdma_ep_find(&rpcrdma_eps, number);
 }

@@ -21,9 +21,11 @@ enum {
 
 static DEFINE_MUTEX(rpcrdma_listeners_mutex);
 static LIST_HEAD(rpcrdma_listeners);
+static u64 rpcrdma_last_listener;
 
 struct rpcrdma_listener {
 	struct list_head	node;		/* of rpcrdma_listeners */
+	u64			number;		/* grows along that list, never 0 */
 	/*
 	 * NULL: not listening yet, or the device is gone. The context that takes the id
 	 * from here destroys it.
@@ -357,6 +359,7 @@ rpcrdma_listen(struct net *net, const struct sockaddr *addr,
 	}
 	rpcrdma_listener_watch(l);
 	mutex_lock(&rpcrdma_listeners_mutex);
+	l->number = ++rpcrdma_last_listener;
 	list_add_tail(&l->node, &rpcrdma_listeners);
 	mutex_unlock(&rpcrdma_listeners_mutex);
 	return l;
@@ -382,19 +385,19 @@ const struct sockaddr *rpcrdma_listener_addr(struct rpcrdma_listener *l)
 	return (struct sockaddr *)&l->addr;
 }
 
-bool rpcrdma_listener_nth(struct net *net, u32 nr, struct sockaddr_storage *addr,
+u64 rpcrdma_listener_from(struct net *net, u64 number, struct sockaddr_storage *addr,
 			  bool *listening)
 {
 	struct rpcrdma_listener *l;
-	bool found = false;
+	u64 found = 0;
 
 	mutex_lock(&rpcrdma_listeners_mutex);
 	list_for_each_entry(l, &rpcrdma_listeners, node) {
-		if (!net_eq(l->net, net) || nr--)
+		if (!net_eq(l->net, net) || l->number < number)
 			continue;
 		*addr = l->addr;
 		*listening = READ_ONCE(l->state.listening);
-		found = true;
+		found = l->number;
 		break;
 	}
 	mutex_unlock(&rpcrdma_listeners_mutex);

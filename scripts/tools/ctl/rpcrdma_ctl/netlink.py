@@ -24,7 +24,7 @@ COMMANDS = ["number-get", "counter-get", "connection-get", "connection-ntf", "li
 SETS = {
     "number": ["name", "unit", "kind", "value", "pad"],
     "connection": ["role", "local", "remote", "version", "why", "state", "fallback",
-                   "reason", "numbers"],
+                   "reason", "numbers", "id", "pad"],
     "listener": ["local", "listening"],
 }
 
@@ -83,7 +83,7 @@ def decode(name, data, numbers=()):
             result[key] = dict(zip(numbers, values))
         elif key == "version":
             result[key] = struct.unpack("=I", payload)[0]
-        elif key == "value":
+        elif key in ("value", "id"):
             result[key] = struct.unpack("=Q", payload)[0]
         elif key in ("fallback", "listening"):
             result[key] = True
