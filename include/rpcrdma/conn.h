@@ -73,6 +73,8 @@ struct rpcrdma_conn_counters {
 	u64 replies_exposed, replies_to_pull;
 	u64 dones_sent, dones_received;	/* received: for a Reply exposed here */
 	u64 dones_overdue;		/* Replies withdrawn without a DONE */
+	/* messages, and the data in chunks of Calls and Replies */
+	u64 bytes_sent, bytes_received;
 };
 
 /* A control message that is queued (WP 3) */

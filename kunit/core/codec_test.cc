@@ -308,6 +308,50 @@ TEST(Counters, ByFormatAndChunks)
 }
 
 /*
+ * Data in chunks counts in the direction in which it moves: Read chunks with their
+ * message, Write chunks and Reply chunks with the Reply.
+ */
+TEST(Counters, Bytes)
+{
+	auto e = open_server();
+	const rpcrdma_conn_counters &c = e->conn.counters;
+	const message plain = call_prefix().no_lists().rpc(XID, CALL, 40);
+	const message chunks = call_prefix(RDMA2_NOMSG)
+				       .word(0)
+				       .read_segment(0, 1, 100)
+				       .read_segment(20, 1, 1000)
+				       .word(0)
+				       .word(1)
+				       .word(0)
+				       .word(0)
+				       .word(1)
+				       .word(0);
+	rpcrdma_lists lists{};
+
+	u64 before = c.bytes_received;
+	e->receive(plain);
+	EXPECT_EQ(c.bytes_received - before, plain.data().size());
+	before = c.bytes_received;
+	e->receive(chunks);
+	EXPECT_EQ(c.bytes_received - before, chunks.data().size() + 1100);
+
+	lists.nr_reads = 1;
+	lists.nr_writes = 2;
+	lists.has_reply = 1;
+	lists.reads[0].length = 1;
+	lists.writes[0].length = 20;
+	lists.writes[1].length = 300;
+	lists.reply.length = 4000;
+	before = c.bytes_sent;
+	rpcrdma_conn_count(&e->conn, RPCRDMA_KIND_CALL, RPCRDMA_INLINE, &lists);
+	EXPECT_EQ(c.bytes_sent - before, 1u);
+	before = c.bytes_sent;
+	rpcrdma_conn_count(&e->conn, RPCRDMA_KIND_REPLY, RPCRDMA_INLINE,
+			   &lists);
+	EXPECT_EQ(c.bytes_sent - before, 4321u);
+}
+
+/*
  * The format determines the header type, and the message determines the flags.
  */
 TEST(Encode, CallsAndRepliesByFormat)

@@ -42,7 +42,7 @@ TEST(Figures, EachHasItsName)
 	       &c.replies_to_pull, &c.dones_sent,      &c.dones_received,
 	       &c.dones_overdue,   &account.fixed,     &account.held[0],
 	       &account.held[1],   &account.held[2],   &account.held[3],
-	       &pool.shortages })
+	       &pool.shortages,	   &c.bytes_sent,      &c.bytes_received })
 		*counter = next++;
 	conn.sent = 1;
 	conn.limit = 2;
@@ -70,19 +70,19 @@ TEST(Figures, EachHasItsName)
 	EXPECT_EQ(by_name["outstanding"], 9u);
 	next = 1000;
 	for (const char *name :
-	     { "calls_inline",	  "calls_continued",   "calls_special",
-	       "replies_inline",  "replies_continued", "replies_special",
-	       "read_chunks",	  "write_chunks",      "reply_chunks",
-	       "errors_sent",	  "errors_received",   "replies_exposed",
-	       "replies_to_pull", "dones_sent",	       "dones_received",
-	       "dones_overdue",	  "memory_fixed",      "memory_buffers",
-	       "memory_parts",	  "memory_calls",      "memory_replies",
-	       "region_shortages" })
+	     { "calls_inline",	   "calls_continued",	"calls_special",
+	       "replies_inline",   "replies_continued", "replies_special",
+	       "read_chunks",	   "write_chunks",	"reply_chunks",
+	       "errors_sent",	   "errors_received",	"replies_exposed",
+	       "replies_to_pull",  "dones_sent",	"dones_received",
+	       "dones_overdue",	   "memory_fixed",	"memory_buffers",
+	       "memory_parts",	   "memory_calls",	"memory_replies",
+	       "region_shortages", "bytes_sent",	"bytes_received" })
 		EXPECT_EQ(by_name[name], next++) << name;
 	/* The first and the last figure of the line */
 	EXPECT_STREQ(rpcrdma_figure_info(0)->name, "send_inline");
 	EXPECT_STREQ(rpcrdma_figure_info(RPCRDMA_NR_FIGURES - 1)->name,
-		     "outstanding");
+		     "bytes_received");
 	EXPECT_EQ(rpcrdma_figure_info(RPCRDMA_NR_FIGURES), nullptr);
 	EXPECT_EQ(by_name["send_inline"],
 		  rpcrdma_conn_limits(&conn).send_inline);

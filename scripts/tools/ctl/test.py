@@ -399,13 +399,15 @@ class Decode(unittest.TestCase):
             bytes.fromhex("20010db8" + "0" * 23 + "1") + bytes(4)
         data = (attribute(1, b"server\0") + attribute(2, four) + attribute(3, six)
                 + attribute(4, struct.pack("=I", 2)) + attribute(7, b"")
-                + attribute(9, struct.pack("=3Q", 1, 2, 1 << 40)) + attribute(99, b"new"))
+                + attribute(9, struct.pack("=3Q", 1, 2, 1 << 40))
+                + attribute(10, struct.pack("=Q", 7)) + attribute(99, b"new"))
         result = netlink.decode("connection", data, ["a", "b"])
         self.assertEqual(result["role"], "server")
         self.assertEqual(netlink.text(result["local"]), "192.0.2.1:20049")
         self.assertEqual(netlink.text(result["remote"]), "[2001:db8::1]:20049")
         self.assertEqual(result["version"], 2)
         self.assertTrue(result["fallback"])
+        self.assertEqual(result["id"], 7)
         # More numbers than names: a newer module
         self.assertEqual(result["numbers"], {"a": 1, "b": 2})
 
@@ -452,12 +454,17 @@ class Top(Test):
     def test_rates(self):
         later = connection(numbers={"calls_inline": 690, "calls_special": 100, "sent": 800,
                                     "limit": 10, "remote_inv": 20, "memory_calls": 4096,
-                                    "outstanding": 3})
+                                    "outstanding": 3, "bytes_sent": 3000,
+                                    "bytes_received": 7000})
         row = top.rates([connection()], [later], 2.0)[0]
+        self.assertEqual((row["sent"], row["received"]), (1500, 3500))
         self.assertEqual((row["calls"], row["remote_inv"], row["held"], row["outstanding"]),
                          (150, 10, 4096, 3))
         self.assertEqual(row["credits"], (1 << 32) - 790)
         self.assertEqual(top.rates([later], [connection()], 2.0)[0]["calls"], 0)
+        # Another connection between the same ports
+        row = top.rates([connection(id=1)], [dict(later, id=2)], 2.0)[0]
+        self.assertEqual(row["calls"], 395)
 
     def test_mounts(self):
         before = self.host.mounts()
@@ -467,6 +474,17 @@ class Top(Test):
         row = top.mount_rates(before, self.host.mounts(), 2.0)[0]
         self.assertEqual((row["read"], row["written"], row["operations"], row["rtt_ms"]),
                          (2048, 0, 5, 2.5))
+
+    def test_round_trips(self):
+        """Those of a mount are shown with the connection to its server."""
+        mounts = self.host.mounts()
+        connections = [connection(), connection(role="server")]
+        self.host.file("/proc/self/mountstats",
+                       MOUNTSTATS.replace("READ: 10 10 0 1000 5000 20 40",
+                                          "READ: 20 20 0 2000 9000 20 65"))
+        result = top.compare((1.0, connections, mounts),
+                             (3.0, connections, self.host.mounts()))
+        self.assertEqual([row["rtt_ms"] for row in result["connections"]], [2.5, None])
 
     def test_screen(self):
         code, text = self.run_tool("top", "-d", "0", "-n", "1")

@@ -136,6 +136,11 @@ u32 largest_segment(const struct rpcrdma_lists *lists);
 void stamp_whole(struct rpcrdma_conn *conn, enum rpcrdma_kind kind,
 		 void *header);
 
+/* Count a complete Call or Reply that was received. */
+void count_received(struct rpcrdma_conn *conn, enum rpcrdma_kind kind,
+		    enum rpcrdma_format format,
+		    const struct rpcrdma_lists *lists);
+
 /* Return the events that are due in the connection's current state. */
 u32 due_events(struct rpcrdma_conn *conn);
 

@@ -5,6 +5,7 @@ import os
 
 from . import netlink
 from .netlink import text
+from .status import uses_rdma
 
 ERROR, WARNING, NOTE = "error", "warning", "note"
 
@@ -137,9 +138,8 @@ def check_paths(system, report, connections):
     """Ask each server for a packet of the interface's whole MTU, which no router may split."""
     done = set()
     for mount in system.mounts():
-        rdma = any(transport["protocol"] == "rdma" for transport in mount["transports"])
         host = mount["options"].get("addr")
-        if not rdma or not host or host in done:
+        if not uses_rdma(mount) or not host or host in done:
             continue
         done.add(host)
         local = [connection["local"]["address"] for connection in connections

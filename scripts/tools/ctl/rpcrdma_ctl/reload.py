@@ -3,6 +3,8 @@
 
 import time
 
+from .status import uses_rdma
+
 NFSD = "/proc/fs/nfsd"
 
 
@@ -10,7 +12,7 @@ def blockers(system):
     """Return what uses the module and is not ended here, with remedies."""
     found = []
     for mount in system.mounts():
-        if any(transport["protocol"] == "rdma" for transport in mount["transports"]):
+        if uses_rdma(mount):
             found.append((f"{mount['mountpoint']} is mounted",
                           f"umount {mount['mountpoint']}"))
     for name in system.list("/sys/module/rpcrdma/holders/*"):

@@ -23,11 +23,15 @@ def status(system):
     return result
 
 
+def uses_rdma(mount):
+    return any(transport["protocol"] == "rdma" for transport in mount["transports"])
+
+
 def of_mount(connection, mount):
     """Return true if the connection is to the server of the mount."""
     port = mount["options"].get("port") or "20049"
     return connection["role"] == "client" and connection["remote"] and \
-        any(transport["protocol"] == "rdma" for transport in mount["transports"]) and \
+        uses_rdma(mount) and \
         connection["remote"] == {"address": mount["options"].get("addr"),
                                  "port": int(port) or 20049}
 

@@ -539,5 +539,6 @@ void rpcrdma_conn_count(struct rpcrdma_conn *conn, enum rpcrdma_kind kind,
 			const struct rpcrdma_lists *lists)
 {
 	if (kind != RPCRDMA_KIND_CONTROL && format < RPCRDMA_NR_FORMATS)
-		count_complete(conn, kind, format, lists);
+		count_complete(conn, kind, format, lists,
+			       &conn->counters.bytes_sent);
 }

@@ -46,6 +46,8 @@ constexpr rpcrdma_number FIGURES[] = {
 	{ "regions", "regions", RPCRDMA_GAUGE },
 	{ "region_shortages", "shortages", RPCRDMA_COUNTER },
 	{ "outstanding", "calls", RPCRDMA_GAUGE },
+	{ "bytes_sent", "bytes", RPCRDMA_COUNTER },
+	{ "bytes_received", "bytes", RPCRDMA_COUNTER },
 };
 static_assert(sizeof(FIGURES) / sizeof(FIGURES[0]) == RPCRDMA_NR_FIGURES);
 
@@ -87,6 +89,8 @@ void rpcrdma_conn_figures(const struct rpcrdma_conn *conn, u64 *f)
 	f[RPCRDMA_FIGURE_DONES_OVERDUE] = c.dones_overdue;
 	f[RPCRDMA_FIGURE_EXPOSED_OCTETS] = conn->exposed_octets;
 	f[RPCRDMA_FIGURE_OUTSTANDING] = conn->calls_outstanding;
+	f[RPCRDMA_FIGURE_BYTES_SENT] = c.bytes_sent;
+	f[RPCRDMA_FIGURE_BYTES_RECEIVED] = c.bytes_received;
 }
 
 void rpcrdma_mr_pool_figures(const struct rpcrdma_mr_pool *pool, u64 *f)

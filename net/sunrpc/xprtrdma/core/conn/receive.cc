@@ -284,7 +284,7 @@ receive_one_chunk(struct rpcrdma_conn *conn, const void *msg, u32 length,
 	}
 	verdict = reply ? RPCRDMA_RX_REPLY : RPCRDMA_RX_CALL;
 	count_complete(conn, reply ? RPCRDMA_KIND_REPLY : RPCRDMA_KIND_CALL,
-		       RPCRDMA_INLINE, lists);
+		       RPCRDMA_INLINE, lists, &conn->counters.bytes_received);
 	return true;
 }
 
@@ -439,6 +439,14 @@ counted(struct rpcrdma_conn *conn, struct rpcrdma_rx *rx, verdict verdict)
 
 } // namespace
 
+void count_received(struct rpcrdma_conn *conn, enum rpcrdma_kind kind,
+		    enum rpcrdma_format format,
+		    const struct rpcrdma_lists *lists)
+{
+	count_complete(conn, kind, format, lists,
+		       &conn->counters.bytes_received);
+}
+
 } // namespace rpcrdma
 
 using namespace rpcrdma;
@@ -457,6 +465,7 @@ enum rpcrdma_verdict rpcrdma_conn_receive(struct rpcrdma_conn *conn,
 					  const void *msg, u32 length,
 					  struct rpcrdma_rx *rx)
 {
+	conn->counters.bytes_received += length;
 	if (!is_plain(conn, msg, length))
 		return v1::is_plain(conn, msg, length) ?
 			       receive_plain_v1(conn, msg, length, rx) :

@@ -130,13 +130,12 @@ verdict deliver(const message &m, enum rpcrdma_format format, u32 stream,
 	rx->format = format;
 	rx->total_length = total;
 	if (m.response()) {
-		rpcrdma_conn_count(m.conn, RPCRDMA_KIND_REPLY, format,
-				   &rx->lists);
+		count_received(m.conn, RPCRDMA_KIND_REPLY, format, &rx->lists);
 		return RPCRDMA_RX_REPLY;
 	}
 	if (!reads_fit(&rx->lists, stream, format == RPCRDMA_SPECIAL))
 		return refuse(m, { RDMA2_ERR_BAD_XDR });
-	rpcrdma_conn_count(m.conn, RPCRDMA_KIND_CALL, format, &rx->lists);
+	count_received(m.conn, RPCRDMA_KIND_CALL, format, &rx->lists);
 	return RPCRDMA_RX_CALL;
 }
 

@@ -145,7 +145,7 @@ verdict deliver_call(const message &m, enum rpcrdma_format format, u32 stream)
 	rx->format = format;
 	rx->total_length = stream;
 	rx->lists.inv_handle = invalidatable(m.conn, &rx->lists);
-	rpcrdma_conn_count(m.conn, RPCRDMA_KIND_CALL, format, &rx->lists);
+	count_received(m.conn, RPCRDMA_KIND_CALL, format, &rx->lists);
 	return RPCRDMA_RX_CALL;
 }
 
@@ -160,7 +160,7 @@ verdict deliver_reply(const message &m, enum rpcrdma_format format, u32 stream)
 	answered(m);
 	rx->format = format;
 	rx->total_length = stream;
-	rpcrdma_conn_count(m.conn, RPCRDMA_KIND_REPLY, format, &rx->lists);
+	count_received(m.conn, RPCRDMA_KIND_REPLY, format, &rx->lists);
 	return RPCRDMA_RX_REPLY;
 }
 

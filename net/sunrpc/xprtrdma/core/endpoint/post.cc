@@ -199,6 +199,7 @@ bool hand_over_send(rpcrdma_ep_core *core, rpcrdma_send *s)
 		s->exposed = nullptr;
 	}
 	append(core, &s->work);
+	core->conn.counters.bytes_sent += s->len;
 	s->work.post_failed = !rpcrdma_port_post_send(core, s);
 	return count_post(core, &s->work);
 }

@@ -48,7 +48,8 @@ sq_reply(struct rpcrdma_conn *conn, struct rpcrdma_sq *sq,
 {
 	if (!rpcrdma_sq_fits(sq, wrs->nr))
 		return RPCRDMA_SQ_NEVER;
-	count_complete(conn, RPCRDMA_KIND_REPLY, format, lists);
+	count_complete(conn, RPCRDMA_KIND_REPLY, format, lists,
+		       &conn->counters.bytes_sent);
 	if (!sq->transfers && !sq->messages && !conn->pend_count &&
 	    rpcrdma_sq_room(sq, wrs->nr) &&
 	    may_send_rpc(conn, RPCRDMA_KIND_REPLY)) {
@@ -75,7 +76,8 @@ sq_call(struct rpcrdma_conn *conn, struct rpcrdma_sq *sq,
 	sq->contexts--;
 	stamp_whole(conn, RPCRDMA_KIND_CALL, header);
 	rpcrdma_sq_charge(sq, wrs);
-	count_complete(conn, RPCRDMA_KIND_CALL, format, lists);
+	count_complete(conn, RPCRDMA_KIND_CALL, format, lists,
+		       &conn->counters.bytes_sent);
 	return RPCRDMA_SQ_GO;
 }
 

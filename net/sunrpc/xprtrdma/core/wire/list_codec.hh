@@ -128,24 +128,34 @@ count_reply(struct rpcrdma_conn *conn, enum rpcrdma_format format)
 
 /*
  * Count a Call or Reply, as rpcrdma_conn_count() does. Chunks are counted where
- * they are provided: with Calls, and with a Reply to be pulled.
+ * they are provided: with Calls, and with a Reply to be pulled. Their data is
+ * counted in @bytes, with the message whose direction it has: that of Read
+ * chunks with the message that has them, and that of other chunks, which a
+ * Reply returns with the lengths written, with the Reply.
  */
 [[gnu::always_inline]] static inline void
 count_complete(struct rpcrdma_conn *conn, enum rpcrdma_kind kind,
-	       enum rpcrdma_format format, const struct rpcrdma_lists *lists)
+	       enum rpcrdma_format format, const struct rpcrdma_lists *lists,
+	       u64 *bytes)
 {
 	struct rpcrdma_conn_counters *counters = &conn->counters;
 
-	if (kind == RPCRDMA_KIND_REPLY) {
+	if (kind == RPCRDMA_KIND_REPLY)
 		count_reply(conn, format);
-		if (lists)
-			counters->read_chunks += lists->nr_reads;
-		return;
-	}
-	count_call(conn, format);
+	else
+		count_call(conn, format);
 	if (!lists)
 		return;
 	counters->read_chunks += lists->nr_reads;
+	for (u32 i = 0; i < lists->nr_reads; i++)
+		*bytes += lists->reads[i].length;
+	if (kind == RPCRDMA_KIND_REPLY) {
+		for (u32 i = 0; i < lists->nr_writes; i++)
+			*bytes += lists->writes[i].length;
+		if (lists->has_reply)
+			*bytes += lists->reply.length;
+		return;
+	}
 	counters->write_chunks += lists->nr_writes;
 	counters->reply_chunks += lists->has_reply;
 }
