@@ -45,6 +45,23 @@ local PROPS = {
 	[4] = "Maximum Segment Count", [5] = "Reverse-Direction Support",
 	[6] = "Host Authentication", [REPLY_READ] = "Reply Read", [REASSEMBLY] = "Reassembly",
 }
+local HOSTAUTH = 6
+local AUTH_MECHANISMS = { [1] = "pre-shared secret" }
+local AUTH_HELLO, AUTH_CHALLENGE, AUTH_PROOF, AUTH_FAILURE = 1, 2, 3, 4
+local AUTH_TYPES = {
+	[AUTH_HELLO] = "HELLO", [AUTH_CHALLENGE] = "CHALLENGE", [AUTH_PROOF] = "PROOF",
+	[AUTH_FAILURE] = "FAILURE",
+}
+local AUTH_HASHES = { [1] = "SHA-256", [2] = "SHA-384", [3] = "SHA-512" }
+local AUTH_GROUPS = {
+	[0] = "none", [1] = "ffdhe2048", [2] = "ffdhe3072", [3] = "ffdhe4096", [4] = "ffdhe6144",
+	[5] = "ffdhe8192",
+}
+local AUTH_REASONS = {
+	[1] = "identity or secret", [2] = "authentication is required",
+	[3] = "no algorithm in common", [4] = "a message is not valid",
+	[5] = "not available at present",
+}
 local REVERSE = { [0] = "NONE", [1] = "SIMPLE", [2] = "CONT", [3] = "GENL" }
 
 local MSG, NOMSG, MSGP, DONE, ERROR, CONNPROP = 0, 1, 2, 3, 4, 5
@@ -111,6 +128,21 @@ field("prop.reply_read", "uint32", "Reply Read", base.HEX)
 field("prop.reply_read.pull", "bool", "Can pull Replies", 32, nil, 1)
 field("prop.reply_read.provide", "bool", "Provides Replies to pull", 32, nil, 2)
 field("prop.reassembly", "uint32", "Reassembly")
+field("auth.mechanism", "uint32", "Mechanism", base.DEC, AUTH_MECHANISMS)
+field("auth.type", "uint32", "Message of the handshake", base.DEC, AUTH_TYPES)
+field("auth.hashes", "uint32", "Hash functions", base.HEX)
+for i, name in ipairs(AUTH_HASHES) do
+	field("auth.hashes." .. name:lower():gsub("-", ""), "bool", name, 32, nil, 2 ^ i)
+end
+field("auth.groups", "uint32", "Diffie-Hellman groups", base.HEX)
+field("auth.groups.none", "bool", "none", 32, nil, 1)
+field("auth.hash", "uint32", "Hash function", base.DEC, AUTH_HASHES)
+field("auth.group", "uint32", "Diffie-Hellman group", base.DEC, AUTH_GROUPS)
+field("auth.nonce", "bytes", "Nonce")
+field("auth.identity", "string", "Identity")
+field("auth.proof", "bytes", "Proof")
+field("auth.public", "bytes", "Public value")
+field("auth.reason", "uint32", "Reason", base.DEC, AUTH_REASONS)
 field("error", "uint32", "Error", base.DEC, ERRORS)
 f.error1 = ProtoField.uint32("rpcrdma2.error", "Error", base.DEC, ERRORS1)
 fields[#fields + 1] = f.error1
@@ -766,6 +798,89 @@ local PROP_FIELDS = {
 	[REASSEMBLY] = f["prop.reassembly"],
 }
 
+-- An opaque of variable length in the item of the handshake, which ends at @last
+local function parse_opaque(r, m, tree, which, last, most)
+	if r.at + 4 > last then return false end
+	local length = word(r)
+	if roundup4(length) > last - r.at then return false end
+	local range = length > 0 and r.tvb(r.at, length) or nil
+	if range then tree:add(which, range) end
+	if length > most then
+		bad(m, tree, "forbidden", "Longer than " .. most .. " bytes")
+	end
+	r.at = r.at + roundup4(length)
+	return true, range
+end
+
+local function is_identity(range)
+	return range and not range:raw():find("[^\33-\126]")
+end
+
+local function parse_auth_body(r, m, tree, last)
+	local ok, identity
+	if m.auth == AUTH_FAILURE then
+		if r.at + 4 > last then return false end
+		m.auth_reason = add_word(r, tree, f["auth.reason"])
+		return true
+	elseif m.auth == AUTH_PROOF then
+		return parse_opaque(r, m, tree, f["auth.proof"], last, 64) and
+			parse_opaque(r, m, tree, f["auth.public"], last, 1024)
+	end
+	if r.at + 8 + 32 > last then return false end
+	if m.auth == AUTH_HELLO then
+		for _, mask in ipairs({
+			{ "auth.hashes", ".sha256", ".sha384", ".sha512" }, { "auth.groups", ".none" } }) do
+			add_word(r, tree, f[mask[1]])
+			for i = 2, #mask do
+				tree:add(f[mask[1] .. mask[i]], r.tvb(r.at - 4, 4))
+			end
+		end
+	else
+		add_word(r, tree, f["auth.hash"])
+		add_word(r, tree, f["auth.group"])
+	end
+	tree:add(f["auth.nonce"], r.tvb(r.at, 32))
+	r.at = r.at + 32
+	ok, identity = parse_opaque(r, m, tree, f["auth.identity"], last, 128)
+	if not ok then return false end
+	if is_identity(identity) then
+		m.auth_identity = identity:string()
+	else
+		bad(m, tree, "forbidden", "No valid identity")
+	end
+	return m.auth == AUTH_HELLO or
+		parse_opaque(r, m, tree, f["auth.public"], last, 1024)
+end
+
+-- The item of the handshake in the property HOSTAUTH (wire profile, 9): @length bytes
+local function parse_auth(r, m, tree, length)
+	local last = r.at + length
+	local function wrong()
+		bad(m, tree, "forbidden", "No valid message of the handshake")
+		r.at = last
+	end
+	if m.auth then
+		bad(m, tree, "forbidden", "A second message of the handshake")
+	end
+	if length < 8 then return wrong() end
+	-- Another mechanism is not an error: it counts as none.
+	if add_word(r, tree, f["auth.mechanism"]) ~= 1 then
+		tree:append_text(", another mechanism")
+		r.at = last
+		return
+	end
+	m.auth = add_word(r, tree, f["auth.type"])
+	tree:append_text(": " .. (AUTH_TYPES[m.auth] or "type " .. m.auth))
+	if not AUTH_TYPES[m.auth] or not parse_auth_body(r, m, tree, last) or r.at ~= last then
+		return wrong()
+	end
+	if m.auth_identity then
+		tree:append_text(" of " .. m.auth_identity)
+	elseif m.auth_reason then
+		tree:append_text(": " .. (AUTH_REASONS[m.auth_reason] or m.auth_reason))
+	end
+end
+
 local function parse_props(r, m, tree)
 	if ends(r, 4) then return short(r, m, tree, "the number of properties") end
 	local count = add_word(r, tree, f.props)
@@ -801,7 +916,9 @@ local function parse_props(r, m, tree)
 				bad(m, sub, "forbidden", "This property's data has 4 bytes")
 			end
 			sub:add(f["prop.data"], r.tvb(r.at, length))
-			r.at = r.at + roundup4(length)
+			local next_one = r.at + roundup4(length)
+			if id == HOSTAUTH then parse_auth(r, m, sub, length) end
+			r.at = next_one
 		else
 			sub:append_text(" = default")
 			m.props[id] = nil
@@ -1225,8 +1342,26 @@ local function take_done(m, rec, flow, frame)
 	peer.exposed[m.xid] = nil
 end
 
+-- The order of the handshake (wire profile, 9). FAILURE may replace any of the server's.
+local AUTH_BEFORE = { [AUTH_CHALLENGE] = AUTH_HELLO, [AUTH_PROOF] = AUTH_CHALLENGE }
+
+local function check_auth(m, rec, flow)
+	local peer = flow.peer and flow.peer.auth
+	local before = AUTH_BEFORE[m.auth]
+	if m.auth == AUTH_FAILURE then
+		note(rec, "refused", "The server refuses the client: " ..
+			(AUTH_REASONS[m.auth_reason] or "reason " .. tostring(m.auth_reason)))
+	elseif flow.whole and before and peer ~= before and
+	       not (m.auth == AUTH_PROOF and peer == AUTH_PROOF) then
+		note(rec, "forbidden", "A " .. AUTH_TYPES[m.auth] .. " follows the peer's " ..
+			AUTH_TYPES[before])
+	end
+	flow.auth = m.auth
+end
+
 local function take_props(m, rec, flow)
 	check_control(m, rec, "A CONNPROP")
+	if AUTH_TYPES[m.auth] then check_auth(m, rec, flow) end
 	if flow.props.complete then
 		note(rec, "forbidden", "A CONNPROP after the last one")
 	end
@@ -1322,6 +1457,9 @@ local function title_of(m, rec)
 		title = "Credit grant"
 	elseif m.error then
 		title = title .. " " .. m.error
+	elseif m.auth then
+		title = title .. " " .. (AUTH_TYPES[m.auth] or "HOSTAUTH")
+		if m.auth_identity then title = title .. " of " .. m.auth_identity end
 	elseif rec.call ~= nil or m.has_lists then
 		title = title .. (rec.response and " Reply" or " Call")
 		if rec.part then title = title .. ", part " .. rec.part end

@@ -556,6 +556,92 @@ def test_credits(folder):
     require(one(decoded[excessive - 1], "limit") == 65540, "the limit of too many credits")
 
 
+def opaque(data):
+    return words(len(data)) + data + bytes(-len(data) % 4)
+
+
+def auth(kind, body):
+    """Property HOSTAUTH with a message of the handshake."""
+    return words(6) + opaque(words(1, kind) + body)
+
+
+TPMORE = 4
+OWN = words(1, 4, 4096, 2, 4, 4096)
+HELLO = auth(1, words(0b1110, 1) + bytes(range(32)) + opaque(b"client.test"))
+CHALLENGE = auth(2, words(3, 0) + bytes(32) + opaque(b"server.test") + words(0))
+PROOF = auth(3, opaque(b"p" * 64) + words(0))
+HANDSHAKE = [
+    # sender, flags, properties, name in the title
+    (CLIENT, TPMORE, words(3) + OWN + HELLO, "RDMA2_CONNPROP HELLO of client.test"),
+    (SERVER, TPMORE, words(3) + OWN + CHALLENGE, "RDMA2_CONNPROP CHALLENGE of server.test"),
+    (CLIENT, TPMORE, words(1) + PROOF, "RDMA2_CONNPROP PROOF"),
+    (SERVER, 0, words(1) + PROOF, "RDMA2_CONNPROP PROOF"),
+    (CLIENT, 0, words(0), "RDMA2_CONNPROP"),
+]
+
+
+def handshake(folder, name, messages):
+    """Send the messages on a new connection; return the layers of each."""
+    path = os.path.join(folder, name + ".pcap")
+    capture = Capture(path)
+    link = RoCE(capture, mtu=4096)
+    link.connect()
+    v = Version2(link)
+    frames = [v.send(side, CONNPROP, 0, flags, body) for side, flags, body, _ in messages]
+    capture.close()
+    decoded = layers(path)
+    return [decoded[frame - 1] for frame in frames]
+
+
+def test_handshake(folder):
+    """The messages of host authentication by name, with their fields"""
+    trees = handshake(folder, "handshake", HANDSHAKE)
+    for tree in trees:
+        require(not experts(tree), *experts(tree))
+    hello, challenge, proof = trees[0], trees[1], trees[3]
+    for tree, name, wanted in (
+            (hello, "type", "1"), (hello, "hashes", "0x0000000e"), (hello, "hashes.sha256", "True"),
+            (hello, "hashes.sha384", "True"), (hello, "identity", "client.test"),
+            (hello, "nonce", ":".join("%02x" % i for i in range(32))),
+            (challenge, "type", "2"), (challenge, "hash", "3"), (challenge, "group", "0"),
+            (challenge, "identity", "server.test"), (proof, "type", "3"),
+            (proof, "proof", ":".join(["70"] * 64))):
+        shown = find(tree, "rpcrdma2.auth." + name)
+        require(shown and str(shown[0]) in (wanted, {"True": "1"}.get(wanted)), name, "is",
+                shown, "and not", wanted)
+    require(not find(trees[4], "rpcrdma2.auth.type"), "the last message has no item")
+
+
+def test_handshake_titles(folder):
+    handshake(folder, "handshake", HANDSHAKE)
+    lines = tshark(os.path.join(folder, "handshake.pcap"), "-Y", "rpcrdma2.props", "-T", "fields",
+                   "-e", "_ws.col.Info").splitlines()
+    require(lines == [title for _, _, _, title in HANDSHAKE], "titles are", *lines)
+
+
+def test_handshake_refused(folder):
+    """A refusal says why; items out of order, doubled or not valid are reported."""
+    first = HANDSHAKE[0]
+    failure = (SERVER, 0, words(1) + auth(4, words(1)), "")
+    for name, messages, says in (
+            ("failure", [first, failure], "identity or secret"),
+            ("order", [first, (SERVER, 0, words(1) + PROOF, "")], "PROOF follows"),
+            ("two", [(CLIENT, TPMORE, words(2) + HELLO + HELLO, "")], "second message"),
+            ("type", [(CLIENT, TPMORE, words(1) + auth(5, b""), "")], "No valid message"),
+            ("rest", [(CLIENT, TPMORE, words(1) + auth(1, words(2, 1) + bytes(32) + opaque(b"c")
+                                                      + words(0)), "")], "No valid message"),
+            ("short", [(CLIENT, TPMORE, words(1) + auth(3, words(64)), "")], "No valid message"),
+            ("identity", [(CLIENT, TPMORE, words(1) + auth(1, words(2, 1) + bytes(32)
+                                                          + opaque(b"a b")), "")],
+             "No valid identity")):
+        said = experts(handshake(folder, "refused-" + name, messages)[-1])
+        require(any(says in text for text in said), name, "is shown as", *said)
+    # Another mechanism counts as none, and is no error.
+    other = words(1, 6) + opaque(words(2, 7, 7))
+    said = experts(handshake(folder, "mechanism", [(CLIENT, 0, other, "")])[0])
+    require(not said, *said)
+
+
 def test_heuristic(folder):
     """Other protocols' messages are not taken for RPC-over-RDMA."""
     path = os.path.join(folder, "others.pcap")
@@ -602,6 +688,9 @@ def tests(decode, folder):
     yield "reverse", lambda: test_reverse(folder)
     yield "forbidden", lambda: test_forbidden(folder)
     yield "credits", lambda: test_credits(folder)
+    yield "handshake", lambda: test_handshake(folder)
+    yield "handshake-titles", lambda: test_handshake_titles(folder)
+    yield "handshake-refused", lambda: test_handshake_refused(folder)
     yield "heuristic", lambda: test_heuristic(folder)
 
 
