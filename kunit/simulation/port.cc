@@ -520,14 +520,14 @@ void rpcrdma_port_stream_free(struct rpcrdma_stream *st)
 	own->ep->free_stream(own);
 }
 
-void rpcrdma_port_hold(struct rpcrdma_ep_core *core,
-		       const struct rpcrdma_stream *st)
+void rpcrdma_port_stream_charge(struct rpcrdma_ep_core *core,
+				const struct rpcrdma_stream *st)
 {
 	of(core).hold(RPCRDMA_QUOTA_REPLIES, st->len);
 }
 
-void rpcrdma_port_give(struct rpcrdma_ep_core *core,
-		       const struct rpcrdma_stream *st)
+void rpcrdma_port_stream_uncharge(struct rpcrdma_ep_core *core,
+				  const struct rpcrdma_stream *st)
 {
 	of(core).give(RPCRDMA_QUOTA_REPLIES, st->len);
 }

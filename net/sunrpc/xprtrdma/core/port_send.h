@@ -132,24 +132,24 @@ void rpcrdma_port_buffer_free(struct rpcrdma_ep_core *core, void *buf, u64 addr,
 void rpcrdma_port_stream_free(struct rpcrdma_stream *st);
 
 /**
- * rpcrdma_port_hold - charge bytes of Replies to the peer
+ * rpcrdma_port_stream_charge - charge bytes of Replies to the peer
  * @core: connection
  * @st: continued Reply that needs them
  *
  * Context: no lock held.
  */
-void rpcrdma_port_hold(struct rpcrdma_ep_core *core,
-		       const struct rpcrdma_stream *st);
+void rpcrdma_port_stream_charge(struct rpcrdma_ep_core *core,
+				const struct rpcrdma_stream *st);
 
 /**
- * rpcrdma_port_give - uncharge what rpcrdma_port_hold() has charged
+ * rpcrdma_port_stream_uncharge - undo rpcrdma_port_stream_charge()
  * @core: connection
  * @st: continued Reply
  *
  * Context: no lock held.
  */
-void rpcrdma_port_give(struct rpcrdma_ep_core *core,
-		       const struct rpcrdma_stream *st);
+void rpcrdma_port_stream_uncharge(struct rpcrdma_ep_core *core,
+				  const struct rpcrdma_stream *st);
 
 #ifdef __cplusplus
 }

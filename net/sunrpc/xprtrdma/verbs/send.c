@@ -199,15 +199,15 @@ void rpcrdma_port_stream_free(struct rpcrdma_stream *st)
 	kvfree(st);
 }
 
-void rpcrdma_port_hold(struct rpcrdma_ep_core *core,
-		       const struct rpcrdma_stream *st)
+void rpcrdma_port_stream_charge(struct rpcrdma_ep_core *core,
+				const struct rpcrdma_stream *st)
 {
 	rpcrdma_ep_charge(rpcrdma_ep_of(core), RPCRDMA_QUOTA_REPLIES,
 			  rpcrdma_stream_octets(st));
 }
 
-void rpcrdma_port_give(struct rpcrdma_ep_core *core,
-		       const struct rpcrdma_stream *st)
+void rpcrdma_port_stream_uncharge(struct rpcrdma_ep_core *core,
+				  const struct rpcrdma_stream *st)
 {
 	rpcrdma_ep_uncharge(rpcrdma_ep_of(core), RPCRDMA_QUOTA_REPLIES,
 			    rpcrdma_stream_octets(st));

@@ -102,13 +102,13 @@ void rpcrdma_core_stream_charge(struct rpcrdma_ep_core *core,
 				struct rpcrdma_stream *st)
 {
 	st->held_for = core;
-	rpcrdma_port_hold(core, st);
+	rpcrdma_port_stream_charge(core, st);
 }
 
 void rpcrdma_core_stream_free(struct rpcrdma_stream *st)
 {
 	if (st->held_for)
-		rpcrdma_port_give(st->held_for, st);
+		rpcrdma_port_stream_uncharge(st->held_for, st);
 	rpcrdma_port_stream_free(st);
 }
 
