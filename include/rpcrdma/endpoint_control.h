@@ -82,7 +82,7 @@ struct rpcrdma_ep_sizes {
 };
 
 /**
- * rpcrdma_core_promise() - set the reservation of a connection
+ * rpcrdma_core_reserve() - set the reservation of a connection
  * @all: quota of all connections
  * @account: the connection's account
  * @p: parameters of the connection
@@ -92,7 +92,7 @@ struct rpcrdma_ep_sizes {
  * If memory is tight, @p is lowered to few, small buffers. No other context uses
  * @account.
  */
-void rpcrdma_core_promise(const struct rpcrdma_quota *all,
+void rpcrdma_core_reserve(const struct rpcrdma_quota *all,
 			  struct rpcrdma_quota_account *account,
 			  struct rpcrdma_ep_params *p,
 			  const struct rpcrdma_ep_sizes *sizes, u32 message);

@@ -136,7 +136,7 @@ bool crowd::join(connection &c, u32 number)
 						 server_, "server");
 	endpoint &server = *c.at_server;
 
-	rpcrdma_core_promise(&memory_, &server.account, server.control.params,
+	rpcrdma_core_reserve(&memory_, &server.account, server.control.params,
 			     &sizes, MESSAGE);
 	/* What a hostile client causes is no error of this end. */
 	server.excused = c.of->what != kind::honest;

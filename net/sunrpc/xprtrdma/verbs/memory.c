@@ -56,7 +56,7 @@ int rpcrdma_ep_quota_attach(struct rpcrdma_ep *ep, u64 limit, u32 message)
 	};
 
 	/* No other context has this account yet. */
-	rpcrdma_core_promise(&rpcrdma_quota, &ep->memory, &ep->params, &sizes,
+	rpcrdma_core_reserve(&rpcrdma_quota, &ep->memory, &ep->params, &sizes,
 			     message);
 	rpcrdma_quota_change(ep, &change);
 	return change.ok ? 0 : -ENOMEM;

@@ -227,7 +227,7 @@ void opened(rpcrdma_ep_core *core)
 
 using namespace rpcrdma;
 
-void rpcrdma_core_promise(const struct rpcrdma_quota *all,
+void rpcrdma_core_reserve(const struct rpcrdma_quota *all,
 			  struct rpcrdma_quota_account *account,
 			  struct rpcrdma_ep_params *p,
 			  const struct rpcrdma_ep_sizes *sizes, u32 message)
