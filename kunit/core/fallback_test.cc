@@ -36,15 +36,15 @@ public:
 		life.client = true;
 		make();
 		make();
-		news(RPCRDMA_CM_RESOLVED);
+		cm_event(RPCRDMA_CM_RESOLVED);
 		make();
 		make();
-		news(RPCRDMA_CM_RESOLVED);
+		cm_event(RPCRDMA_CM_RESOLVED);
 		make();
 		make();
 		make();
 		e->post(33);
-		news(RPCRDMA_CM_ESTABLISHED);
+		cm_event(RPCRDMA_CM_ESTABLISHED);
 		e->control();
 	}
 
@@ -59,7 +59,7 @@ public:
 		return rpcrdma_lifecycle_next_setup(&life, &e->conn, result);
 	}
 
-	void news(rpcrdma_cm_event what)
+	void cm_event(rpcrdma_cm_event what)
 	{
 		const rpcrdma_lifecycle_step s =
 			rpcrdma_lifecycle_cm_event(&life, what, 0);
@@ -213,7 +213,7 @@ TEST(Fallback, AnyAnswer)
 			if (d != disconnect::BEFORE)
 				a.receive(f.m);
 			if (d != disconnect::NEVER)
-				a.news(RPCRDMA_CM_DISCONNECTED);
+				a.cm_event(RPCRDMA_CM_DISCONNECTED);
 			EXPECT_EQ(a.finish(), UNOPENED);
 			EXPECT_LE(a.waited, 1000u);
 			a.begin();
@@ -258,7 +258,7 @@ TEST(Fallback, AnAnswerBeforeTheConnectionIsEstablished)
 	a.life.stage = RPCRDMA_STAGE_CONNECTING;
 	rpcrdma_lifecycle_odd(&a.life);
 	EXPECT_EQ(a.make().ms, 20000u);
-	a.news(RPCRDMA_CM_ESTABLISHED);
+	a.cm_event(RPCRDMA_CM_ESTABLISHED);
 	EXPECT_EQ(a.make().ms, 1000u);
 }
 
@@ -294,7 +294,7 @@ TEST(Fallback, AnErrorAboutThePropertiesIsVersion2)
 			  .prefix(0, RDMA2_ERROR, RDMA2_F_RESPONSE, 16, 1)
 			  .word(RDMA2_ERR_BAD_PROPVAL));
 	EXPECT_EQ(a.make().ms, 15000u);
-	a.news(RPCRDMA_CM_DISCONNECTED);
+	a.cm_event(RPCRDMA_CM_DISCONNECTED);
 	EXPECT_EQ(a.finish(), NO_CONNECTION);
 	EXPECT_EQ(a.first(), 2);
 }
@@ -310,7 +310,7 @@ TEST(Fallback, ARefusal)
 	EXPECT_EQ(a.e->conn.version, 1);
 	EXPECT_EQ(a.first(), 2);
 	/* The transport owns the connection, and is notified of its end. */
-	a.news(RPCRDMA_CM_DISCONNECTED);
+	a.cm_event(RPCRDMA_CM_DISCONNECTED);
 	a.forget();
 	EXPECT_TRUE(a.at_once);
 	EXPECT_EQ(a.first(), 1);
@@ -323,7 +323,7 @@ TEST(Fallback, ARefusalAndADisconnectAtOnce)
 	a.begin();
 	a.receive(err_vers());
 	EXPECT_EQ(a.life.stage, RPCRDMA_STAGE_OPEN);
-	a.news(RPCRDMA_CM_DISCONNECTED);
+	a.cm_event(RPCRDMA_CM_DISCONNECTED);
 	EXPECT_EQ(a.finish(), UNOPENED);
 	a.begin();
 	EXPECT_EQ(a.tried, 1);
@@ -370,7 +370,7 @@ TEST(Fallback, AFailureOfThisEnd)
 		attempts a;
 
 		a.begin();
-		a.news(what);
+		a.cm_event(what);
 		a.finish();
 		EXPECT_EQ(a.first(), 2);
 	}

@@ -37,7 +37,8 @@ struct life {
 	{
 		return rpcrdma_lifecycle_next_setup(&l, &conn, result);
 	}
-	rpcrdma_lifecycle_step news(rpcrdma_cm_event what, int rejection = 0)
+	rpcrdma_lifecycle_step cm_event(rpcrdma_cm_event what,
+					int rejection = 0)
 	{
 		return rpcrdma_lifecycle_cm_event(&l, what, rejection);
 	}
@@ -75,10 +76,10 @@ using event = std::function<std::string(life &)>;
 /* The actions, and the resulting stage */
 using result = std::pair<std::string, std::string>;
 
-inline event news(rpcrdma_cm_event what, int rejection = 0)
+inline event cm_event(rpcrdma_cm_event what, int rejection = 0)
 {
 	return [=](life &e) {
-		return name_of(e.news(what, rejection));
+		return name_of(e.cm_event(what, rejection));
 	};
 }
 

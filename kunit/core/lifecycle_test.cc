@@ -28,11 +28,11 @@ std::unique_ptr<life> in_stage(bool client, const std::string &name)
 	if (client) {
 		if (is())
 			return e;
-		e->news(RPCRDMA_CM_RESOLVED);
+		e->cm_event(RPCRDMA_CM_RESOLVED);
 		e->make();
 		if (is())
 			return e;
-		e->news(RPCRDMA_CM_RESOLVED);
+		e->cm_event(RPCRDMA_CM_RESOLVED);
 		e->make();
 	}
 	if (is())
@@ -40,7 +40,7 @@ std::unique_ptr<life> in_stage(bool client, const std::string &name)
 	e->make();
 	if (is())
 		return e;
-	e->news(RPCRDMA_CM_ESTABLISHED);
+	e->cm_event(RPCRDMA_CM_ESTABLISHED);
 	if (is())
 		return e;
 	rpcrdma_lifecycle_opened(&e->l);
@@ -150,12 +150,13 @@ TEST(Lifecycle, CmEventsCountInTheirStage)
 			resolved = { { "resolving", { "wake", "resolving" } },
 				     { "routing", { "wake", "routing" } } };
 		}
-		expect("resolved", client, news(RPCRDMA_CM_RESOLVED), resolved);
+		expect("resolved", client, cm_event(RPCRDMA_CM_RESOLVED),
+		       resolved);
 		/*
 		 * A server may be open already because of its client's
 		 * messages.
 		 */
-		expect("established", client, news(RPCRDMA_CM_ESTABLISHED),
+		expect("established", client, cm_event(RPCRDMA_CM_ESTABLISHED),
 		       { { "connecting", { "begin wake", "opening" } } });
 		expect("opened", client,
 		       [](life &e) {
@@ -168,29 +169,32 @@ TEST(Lifecycle, CmEventsCountInTheirStage)
 
 TEST(Lifecycle, EventsThatEndIt)
 {
-	expect_end("unresolved", news(RPCRDMA_CM_UNRESOLVED), "", UNREACHABLE);
-	expect_end("unreachable", news(RPCRDMA_CM_UNREACHABLE), "",
+	expect_end("unresolved", cm_event(RPCRDMA_CM_UNRESOLVED), "",
+		   UNREACHABLE);
+	expect_end("unreachable", cm_event(RPCRDMA_CM_UNREACHABLE), "",
 		   UNREACHABLE);
 	/*
 	 * A peer that closes the connection at once rejects an established
 	 * connection.
 	 */
-	expect_end("rejected", news(RPCRDMA_CM_REJECTED, REJECT_SERVICE), "",
-		   REFUSED, NO_CONNECTION);
-	expect_end("rejected by iWARP", news(RPCRDMA_CM_REJECTED, REFUSED), "",
-		   REFUSED, NO_CONNECTION);
+	expect_end("rejected", cm_event(RPCRDMA_CM_REJECTED, REJECT_SERVICE),
+		   "", REFUSED, NO_CONNECTION);
+	expect_end("rejected by iWARP", cm_event(RPCRDMA_CM_REJECTED, REFUSED),
+		   "", REFUSED, NO_CONNECTION);
 	/* A client that was restarted has to retry. */
-	expect_end("rejected as known", news(RPCRDMA_CM_REJECTED, REJECT_STALE),
-		   "", NO_CONNECTION);
+	expect_end("rejected as known",
+		   cm_event(RPCRDMA_CM_REJECTED, REJECT_STALE), "",
+		   NO_CONNECTION);
 	/* Reason numbers of other events than a rejection mean nothing. */
 	expect_end("unreachable, 10",
-		   news(RPCRDMA_CM_UNREACHABLE, REJECT_STALE), "", UNREACHABLE);
-	expect_end("failed", news(RPCRDMA_CM_FAILED), "", NO_CONNECTION);
-	expect_end("disconnected", news(RPCRDMA_CM_DISCONNECTED), "",
+		   cm_event(RPCRDMA_CM_UNREACHABLE, REJECT_STALE), "",
+		   UNREACHABLE);
+	expect_end("failed", cm_event(RPCRDMA_CM_FAILED), "", NO_CONNECTION);
+	expect_end("disconnected", cm_event(RPCRDMA_CM_DISCONNECTED), "",
 		   NO_CONNECTION);
-	expect_end("address changed", news(RPCRDMA_CM_ADDRESS_CHANGED),
+	expect_end("address changed", cm_event(RPCRDMA_CM_ADDRESS_CHANGED),
 		   ": a local address changed", NO_DEVICE);
-	expect_end("removed", news(RPCRDMA_CM_REMOVED), "", NO_DEVICE);
+	expect_end("removed", cm_event(RPCRDMA_CM_REMOVED), "", NO_DEVICE);
 	expect_end(
 		"closed",
 		[](life &e) {
@@ -250,17 +254,17 @@ TEST(Lifecycle, SetupOfAClient)
 	expect_make(e.make(), RPCRDMA_SETUP_ADDRESS, 5000);
 	expect_make(e.make(), RPCRDMA_SETUP_WAIT, 5000);
 	EXPECT_FALSE(e.l.step_done);
-	e.news(RPCRDMA_CM_RESOLVED);
+	e.cm_event(RPCRDMA_CM_RESOLVED);
 	EXPECT_TRUE(e.l.step_done);
 	expect_make(e.make(), RPCRDMA_SETUP_ROUTE, 5000);
 	EXPECT_FALSE(e.l.step_done);
 	expect_make(e.make(), RPCRDMA_SETUP_WAIT, 5000);
-	e.news(RPCRDMA_CM_RESOLVED);
+	e.cm_event(RPCRDMA_CM_RESOLVED);
 	expect_make(e.make(), RPCRDMA_SETUP_OBJECTS, 0);
 	expect_make(e.make(), RPCRDMA_SETUP_CONNECT, 20000);
 	expect_make(e.make(), RPCRDMA_SETUP_WAIT, 20000);
 	EXPECT_FALSE(e.l.step_done);
-	e.news(RPCRDMA_CM_ESTABLISHED);
+	e.cm_event(RPCRDMA_CM_ESTABLISHED);
 	EXPECT_TRUE(e.l.step_done);
 	expect_make(e.make(), RPCRDMA_SETUP_WAIT, 15000);
 	EXPECT_FALSE(e.l.step_done);
@@ -279,16 +283,16 @@ TEST(Lifecycle, AClientKeepsItsConnectLimit)
 	e.l.limit_ms = 3000;
 	expect_make(e.make(), RPCRDMA_SETUP_ADDRESS, 3000);
 	expect_make(e.make(), RPCRDMA_SETUP_WAIT, 3000);
-	e.news(RPCRDMA_CM_RESOLVED);
+	e.cm_event(RPCRDMA_CM_RESOLVED);
 	expect_make(e.make(), RPCRDMA_SETUP_ROUTE, 3000);
 	expect_make(e.make(), RPCRDMA_SETUP_WAIT, 3000);
 	e.l.limit_ms = 12000;
 	expect_make(e.make(), RPCRDMA_SETUP_WAIT, 5000);
-	e.news(RPCRDMA_CM_RESOLVED);
+	e.cm_event(RPCRDMA_CM_RESOLVED);
 	expect_make(e.make(), RPCRDMA_SETUP_OBJECTS, 0);
 	expect_make(e.make(), RPCRDMA_SETUP_CONNECT, 12000);
 	expect_make(e.make(), RPCRDMA_SETUP_WAIT, 12000);
-	e.news(RPCRDMA_CM_ESTABLISHED);
+	e.cm_event(RPCRDMA_CM_ESTABLISHED);
 	expect_make(e.make(), RPCRDMA_SETUP_WAIT, 15000);
 }
 
@@ -298,12 +302,12 @@ TEST(Lifecycle, EarlyAnswersCount)
 	life e{ true };
 
 	e.make();
-	e.news(RPCRDMA_CM_RESOLVED);
+	e.cm_event(RPCRDMA_CM_RESOLVED);
 	expect_make(e.make(), RPCRDMA_SETUP_ROUTE, 5000);
-	e.news(RPCRDMA_CM_RESOLVED);
+	e.cm_event(RPCRDMA_CM_RESOLVED);
 	expect_make(e.make(), RPCRDMA_SETUP_OBJECTS, 0);
 	expect_make(e.make(), RPCRDMA_SETUP_CONNECT, 20000);
-	e.news(RPCRDMA_CM_ESTABLISHED);
+	e.cm_event(RPCRDMA_CM_ESTABLISHED);
 	rpcrdma_lifecycle_opened(&e.l);
 	expect_make(e.make(), RPCRDMA_SETUP_END, 0);
 	EXPECT_TRUE(e.l.owned_by_transport);
@@ -379,12 +383,12 @@ TEST(Lifecycle, AnAnswerAtTheLastMomentCounts)
 	auto e = in_stage(true, "resolving");
 
 	e->make();
-	e->news(RPCRDMA_CM_RESOLVED);
+	e->cm_event(RPCRDMA_CM_RESOLVED);
 	EXPECT_EQ(e->make(LATE).what, RPCRDMA_SETUP_ROUTE);
 
 	e = in_stage(true, "connecting");
 	e->make();
-	e->news(RPCRDMA_CM_ESTABLISHED);
+	e->cm_event(RPCRDMA_CM_ESTABLISHED);
 	EXPECT_EQ(e->make(LATE).what, RPCRDMA_SETUP_WAIT);
 	rpcrdma_lifecycle_opened(&e->l);
 	EXPECT_EQ(e->make(LATE).what, RPCRDMA_SETUP_END);
@@ -392,7 +396,7 @@ TEST(Lifecycle, AnAnswerAtTheLastMomentCounts)
 
 	e = in_stage(true, "connecting");
 	e->make();
-	e->news(RPCRDMA_CM_REJECTED, REJECT_SERVICE);
+	e->cm_event(RPCRDMA_CM_REJECTED, REJECT_SERVICE);
 	EXPECT_EQ(e->make(LATE).status, REFUSED);
 }
 
@@ -409,14 +413,14 @@ TEST(Lifecycle, TheSetupReturnsWhatEndedIt)
 			rpcrdma_setup_step m;
 
 			SCOPED_TRACE(stage);
-			e->news(RPCRDMA_CM_REMOVED);
+			e->cm_event(RPCRDMA_CM_REMOVED);
 			expect_make(e->make(result), RPCRDMA_SETUP_END, 0,
 				    NO_DEVICE);
 			EXPECT_FALSE(e->l.owned_by_transport);
 
 			/* Connected, but the peer sent nothing. */
 			e = in_stage(true, stage);
-			e->news(RPCRDMA_CM_DISCONNECTED);
+			e->cm_event(RPCRDMA_CM_DISCONNECTED);
 			m = e->make(result);
 			EXPECT_EQ(m.status, met ? SILENT : NO_CONNECTION);
 			e->conn.answered = true;
@@ -432,7 +436,7 @@ TEST(Lifecycle, TheSetupReturnsWhatEndedIt)
 		 * The context that closed the connection has already reported
 		 * the reason.
 		 */
-		e->news(RPCRDMA_CM_REMOVED);
+		e->cm_event(RPCRDMA_CM_REMOVED);
 		expect_make(e->make(), RPCRDMA_SETUP_END, 0, 0);
 	}
 }
@@ -454,7 +458,7 @@ TEST(Lifecycle, ALostConfirmationIsReported)
 		  RPCRDMA_LIFECYCLE_CONFIRM);
 	EXPECT_EQ(e.stage(), "open");
 	/* The connection manager then reports the client as connected. */
-	EXPECT_EQ(e.news(RPCRDMA_CM_ESTABLISHED).todo, 0u);
+	EXPECT_EQ(e.cm_event(RPCRDMA_CM_ESTABLISHED).todo, 0u);
 	EXPECT_EQ(rpcrdma_lifecycle_overdue(&e.l).todo, 0u);
 	EXPECT_EQ(e.stage(), "open");
 }

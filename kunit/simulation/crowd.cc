@@ -157,7 +157,7 @@ void crowd::request(u32 index)
 	if (!join(c, index)) {
 		if (c.of->what == kind::honest)
 			w_.complain("a client is refused");
-		client.news(RPCRDMA_CM_REJECTED, 28);
+		client.cm_event(RPCRDMA_CM_REJECTED, 28);
 		return;
 	}
 	c.at_server->meet({ private_of(&client, client.params.cfg),
@@ -374,10 +374,10 @@ void crowd::act(u32 what, u64 arg)
 		request(static_cast<u32>(arg));
 		break;
 	case ACCEPTED:
-		connections_[arg].at_client->news(RPCRDMA_CM_ESTABLISHED);
+		connections_[arg].at_client->cm_event(RPCRDMA_CM_ESTABLISHED);
 		break;
 	case ESTABLISHED:
-		connections_[arg].at_server->news(RPCRDMA_CM_ESTABLISHED);
+		connections_[arg].at_server->cm_event(RPCRDMA_CM_ESTABLISHED);
 		break;
 	case WORK:
 		work();

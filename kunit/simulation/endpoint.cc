@@ -131,11 +131,11 @@ void endpoint::act(u32 what, u64 arg)
 
 	switch (what) {
 	case NOTICE:
-		news(RPCRDMA_CM_DISCONNECTED);
+		cm_event(RPCRDMA_CM_DISCONNECTED);
 		break;
 	case ANSWER:
-		news(w_.fault(20) ? RPCRDMA_CM_UNRESOLVED :
-				    RPCRDMA_CM_RESOLVED);
+		cm_event(w_.fault(20) ? RPCRDMA_CM_UNRESOLVED :
+					RPCRDMA_CM_RESOLVED);
 		break;
 	case MAKE:
 	case MAKE_LATE:

@@ -174,7 +174,7 @@ public:
 
 	/* Opening and closing */
 	void make(int result);
-	void news(rpcrdma_cm_event what, int rejection = 0);
+	void cm_event(rpcrdma_cm_event what, int rejection = 0);
 	void happened(const rpcrdma_lifecycle_event &event);
 	void happened(enum rpcrdma_happened what);
 	/* Process the private data of the peer's request, or of its answer. */

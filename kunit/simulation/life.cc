@@ -73,7 +73,7 @@ void endpoint::happened(enum rpcrdma_happened what)
 	happened(event);
 }
 
-void endpoint::news(rpcrdma_cm_event what, int rejection)
+void endpoint::cm_event(rpcrdma_cm_event what, int rejection)
 {
 	rpcrdma_lifecycle_event event{};
 

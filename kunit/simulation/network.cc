@@ -216,13 +216,13 @@ void network::rest()
 }
 
 /* Report to the client that its attempt has failed. */
-void network::answer(u32 index, enum rpcrdma_cm_event news, int rejection)
+void network::answer(u32 index, enum rpcrdma_cm_event event, int rejection)
 {
 	fallback_.asked = false;
 	if (index == PEER1)
 		w_.after(1, this, NO_ANSWER);
 	else
-		endpoints_[index]->news(news, rejection);
+		endpoints_[index]->cm_event(event, rejection);
 }
 
 void network::request(u32 index)
@@ -398,7 +398,7 @@ void network::act(u32 what, u64 arg)
 		break;
 	case ACCEPTED:
 	case ESTABLISHED:
-		endpoints_[arg]->news(RPCRDMA_CM_ESTABLISHED);
+		endpoints_[arg]->cm_event(RPCRDMA_CM_ESTABLISHED);
 		break;
 	case NO_ANSWER:
 		/* A client of version 1 retries. */
@@ -464,7 +464,7 @@ void network::remove(bool client)
 			continue;
 		if (surprise && ep.qp.connected())
 			ep.qp.cut();
-		ep.news(RPCRDMA_CM_REMOVED);
+		ep.cm_event(RPCRDMA_CM_REMOVED);
 	}
 	w_.after(SECOND, this, REMOVED, client);
 }

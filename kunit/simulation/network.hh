@@ -96,7 +96,7 @@ private:
 	bool may_attempt();
 	void attempt();
 	void request(u32 index);
-	void answer(u32 index, enum rpcrdma_cm_event news, int rejection = 0);
+	void answer(u32 index, enum rpcrdma_cm_event event, int rejection = 0);
 	u32 outstanding() const
 	{
 		return setup_.peer1_client ? peer1_->outstanding() :
