@@ -358,7 +358,7 @@ public:
 	{
 		return life.client || params.cfg.inv_ok || params.read_into;
 	}
-	void flush_posted(list_head *through);
+	void flush_posted(list_head *done);
 	void leave_quota();
 	u32 now_ms() const
 	{
@@ -400,7 +400,7 @@ private:
 	rpcrdma_quota_change change(rpcrdma_quota_action what,
 				    rpcrdma_quota_use use, u64 octets,
 				    u32 count);
-	void finish(list_head *through, bool ok);
+	void finish(list_head *done, bool ok);
 	static rpcrdma_ep_params settings_of(const endpoint_params &p);
 	void free_sends_of();
 	void check_sends();

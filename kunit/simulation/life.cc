@@ -350,13 +350,13 @@ void endpoint::check_counts()
 	}
 }
 
-void endpoint::flush_posted(list_head *through)
+void endpoint::flush_posted(list_head *done)
 {
 	for (work *w : late_)
 		completed(w);
 	late_.clear();
 	flushed_ = true;
-	rpcrdma_core_flush_posted(this, through);
+	rpcrdma_core_flush_posted(this, done);
 }
 
 } // namespace simulation
@@ -460,15 +460,15 @@ int rpcrdma_port_release(struct rpcrdma_ep_core *core,
 }
 
 void rpcrdma_port_flush_posted(struct rpcrdma_ep_core *core,
-			       struct list_head *through)
+			       struct list_head *done)
 {
-	of(core).flush_posted(through);
+	of(core).flush_posted(done);
 }
 
 void rpcrdma_port_flush_waiting(struct rpcrdma_ep_core *core,
-				struct list_head *through)
+				struct list_head *done)
 {
-	rpcrdma_core_flush_waiting(core, through);
+	rpcrdma_core_flush_waiting(core, done);
 }
 
 void rpcrdma_port_leave_quota(struct rpcrdma_ep_core *core)

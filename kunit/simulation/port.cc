@@ -27,12 +27,12 @@ u32 endpoint::finish()
 	return todo;
 }
 
-/* As above, after a call that has ended the work in @through. */
-void endpoint::finish(list_head *through, bool ok)
+/* As above, after a call that has ended the work in @done. */
+void endpoint::finish(list_head *done, bool ok)
 {
 	const u32 todo = rpcrdma_core_take_todo(this);
 
-	rpcrdma_core_end(this, todo, through, ok);
+	rpcrdma_core_end(this, todo, done, ok);
 	if (is_model())
 		pump();
 }
@@ -63,11 +63,11 @@ rpcrdma_send *endpoint::for_call()
 
 void endpoint::put_send(rpcrdma_send *s)
 {
-	list_head through;
+	list_head done;
 
-	list_init(&through);
-	rpcrdma_core_send_put(this, s, &through);
-	finish(&through, false);
+	list_init(&done);
+	rpcrdma_core_send_put(this, s, &done);
+	finish(&done, false);
 }
 
 int endpoint::room(rpcrdma_send *s, u32 octets)
@@ -220,7 +220,7 @@ void endpoint::post_rdma(rpcrdma_work *w)
 
 void endpoint::completed(work *w)
 {
-	list_head through;
+	list_head done;
 
 	if (flushed_)
 		return;
@@ -229,10 +229,10 @@ void endpoint::completed(work *w)
 		late_.push_back(w);
 		return;
 	}
-	list_init(&through);
-	rpcrdma_core_reap(this, static_cast<rpcrdma_chain *>(w)->of, &through);
+	list_init(&done);
+	rpcrdma_core_reap(this, static_cast<rpcrdma_chain *>(w)->of, &done);
 	rpcrdma_core_freed(this);
-	finish(&through, true);
+	finish(&done, true);
 	check();
 }
 

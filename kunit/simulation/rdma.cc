@@ -86,11 +86,11 @@ void endpoint::post_transfer(transfer *t)
 
 void endpoint::written(rpcrdma_work *reply, bool ok)
 {
-	list_head through;
+	list_head done;
 
-	list_init(&through);
-	rpcrdma_core_written(this, reply, ok, &through);
-	finish(&through, false);
+	list_init(&done);
+	rpcrdma_core_written(this, reply, ok, &done);
+	finish(&done, false);
 }
 
 /* ---- Parts ---- */
