@@ -120,7 +120,7 @@ struct received final : rpcrdma_recv {
 	std::vector<u8> space; /* buf */
 	u64 turn = 0;	       /* number of the completion that ends it */
 	bool failed = false;   /* flushed, because the queue pair has stopped */
-	bool lent = false;
+	bool held = false;
 	bool spare = false; /* another Receive was posted in its place */
 
 	const u8 *data() const

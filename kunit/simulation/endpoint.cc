@@ -95,7 +95,7 @@ received *endpoint::new_received(u32 octets)
 	/* The core sets these fields, except in a spare Receive. */
 	rv->core = this;
 	rv->size = octets;
-	rv->lent = false;
+	rv->held = false;
 	rv->spare = false;
 	rv->failed = false;
 	receives_.push_back(std::move(rv));
@@ -274,7 +274,7 @@ void endpoint::lend(received *rv)
 {
 	received *spare;
 
-	rv->lent = true;
+	rv->held = true;
 	/*
 	 * With the credit model, only Calls hold their Receive. For any other
 	 * message, a spare is posted in place of its Receive.
@@ -291,9 +291,9 @@ void endpoint::lend(received *rv)
 
 void endpoint::put(received *rv)
 {
-	if (!rv->lent)
+	if (!rv->held)
 		w_.complain("a Receive is put twice");
-	rv->lent = false;
+	rv->held = false;
 	give_back(rv);
 	check();
 }

@@ -366,7 +366,7 @@ public:
 	}
 
 	owned_account account{ {}, this };
-	rpcrdma_pending_conn guest{}; /* of a server */
+	rpcrdma_pending_conn pending{}; /* of a server */
 	endpoint_params params;
 	queue_pair qp;
 	const char *name;

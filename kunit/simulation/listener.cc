@@ -27,16 +27,17 @@ bool listener::admit(endpoint &server)
 						      opening_.front();
 
 		memory = memory || server.join();
-		answer = rpcrdma_admission_ask(
-			&admission_, &server.guest,
-			oldest ? &oldest->guest : nullptr, memory, w_.now_ms());
+		answer = rpcrdma_admission_ask(&admission_, &server.pending,
+					       oldest ? &oldest->pending :
+							nullptr,
+					       memory, w_.now_ms());
 		if (answer == RPCRDMA_ADMIT)
 			opening_.push_back(&server);
 		if (answer != RPCRDMA_ADMIT_EVICT)
 			return answer == RPCRDMA_ADMIT;
 		w_.tell("%s: is evicted", oldest->name);
 		opening_.pop_front();
-		rpcrdma_admission_leave(&admission_, &oldest->guest);
+		rpcrdma_admission_leave(&admission_, &oldest->pending);
 		oldest->leave_quota();
 		oldest->close(nullptr);
 	}
@@ -45,18 +46,18 @@ bool listener::admit(endpoint &server)
 bool listener::opened(endpoint &server)
 {
 	std::erase(opening_, &server);
-	if (!rpcrdma_admission_opened(&admission_, &server.guest))
+	if (!rpcrdma_admission_opened(&admission_, &server.pending))
 		return false;
-	rpcrdma_admission_take(&admission_, &server.guest);
-	rpcrdma_pending_conn_served(&server.guest, false);
+	rpcrdma_admission_take(&admission_, &server.pending);
+	rpcrdma_pending_conn_served(&server.pending, false);
 	return true;
 }
 
 void listener::closed(endpoint &server)
 {
-	const bool known = rpcrdma_pending_conn_known(&server.guest);
+	const bool known = rpcrdma_pending_conn_known(&server.pending);
 	const u32 todo = rpcrdma_admission_gone(known ? nullptr : &admission_,
-						&server.guest);
+						&server.pending);
 
 	std::erase(opening_, &server);
 	if (!(todo & (known ? RPCRDMA_PENDING_CLOSE : RPCRDMA_PENDING_FREE)))
