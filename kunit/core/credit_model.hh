@@ -60,7 +60,7 @@ public:
 	 * that may be withheld are withheld, those beyond the window
 	 * permanently.
 	 */
-	u32 give_back()
+	u32 release_receive()
 	{
 		if (there_ > window_ + 1 && could() >= least()) {
 			there_--;

@@ -120,12 +120,12 @@ public:
 			break;
 		}
 		if (back && random_.chance(50)) {
-			give_back();
+			release_receive();
 			back = false;
 		}
 		handle(events);
 		if (back)
-			give_back();
+			release_receive();
 	}
 
 	/* Answer a Call, with an ERROR if there are no @parts. */
@@ -136,7 +136,7 @@ public:
 
 		held.erase(held.begin() + index);
 		if (before)
-			give_back();
+			release_receive();
 		if (parts) {
 			replies.push_back(
 				{ RPCRDMA_KIND_REPLY, xid, parts, 0 });
@@ -146,7 +146,7 @@ public:
 				&conn, xid, RDMA2_ERR_SYSTEM, 0, 0));
 		}
 		if (!before)
-			give_back();
+			release_receive();
 	}
 
 	/* The pending allocation ends. */
@@ -272,7 +272,7 @@ private:
 		handle(rpcrdma_recvs_posted(&conn, count));
 	}
 
-	void give_back()
+	void release_receive()
 	{
 		const u32 events = rpcrdma_recvs_released(&conn);
 

@@ -65,7 +65,7 @@ public:
 		if (hold)
 			held++;
 		else
-			give_back();
+			release_receive();
 	}
 
 	void calls(u32 count, bool hold = false)
@@ -79,7 +79,7 @@ public:
 			     hold);
 	}
 
-	void give_back()
+	void release_receive()
 	{
 		const u32 events = rpcrdma_recvs_released(&e->conn);
 
@@ -263,7 +263,7 @@ TEST(Receives, AllocationIsNotRetriedAtOnce)
 	for (u32 i = 0; i < 20; i++) {
 		a.calls(FIRST / 2, true);
 		for (; a.held; a.held--)
-			a.give_back();
+			a.release_receive();
 		a.tell();
 	}
 	EXPECT_GT(a.asked, 1u);
@@ -279,7 +279,7 @@ TEST(Receives, UnusedWindowShrinks)
 	a.tell();
 	ASSERT_EQ(a.e->conn.window, 2 * FIRST);
 	for (; a.held; a.held--)
-		a.give_back();
+		a.release_receive();
 	a.tell();
 
 	for (u32 i = 0; i < 3 * BATCH; i++) {
@@ -321,12 +321,12 @@ TEST(Receives, UsedWindowStays)
 	a.calls(FIRST / 2, true);
 	/* More than an eighth of the larger window, less than half of it */
 	for (; a.held > 5; a.held--)
-		a.give_back();
+		a.release_receive();
 	for (u32 i = 0; i < 200; i++) {
 		a.tell();
 		a.calls(1, true);
 		a.held--;
-		a.give_back();
+		a.release_receive();
 		a.now += LONG / 10;
 	}
 	EXPECT_EQ(a.e->conn.window, 2 * FIRST);
@@ -342,7 +342,7 @@ void widen(account &a, u32 window)
 	}
 	ASSERT_EQ(a.e->conn.window, window);
 	for (; a.held; a.held--)
-		a.give_back();
+		a.release_receive();
 	a.tell();
 }
 
@@ -396,7 +396,7 @@ TEST(Receives, RarelyUsedWindowStays)
 		/* More than an eighth of it, and less than half */
 		a.calls(FIRST / 2, true);
 		for (; a.held; a.held--)
-			a.give_back();
+			a.release_receive();
 		a.tell();
 		for (u32 n = 0; n < 4; n++) {
 			a.now += LONG / 4;
@@ -460,7 +460,7 @@ TEST(Receives, NoneIsFreedThatThePeerNeeds)
 	const u32 before = a.free_surplus;
 
 	a.held--;
-	a.give_back();
+	a.release_receive();
 	EXPECT_EQ(a.free_surplus, before);
 }
 
@@ -496,9 +496,9 @@ TEST(Receives, NoneIsWithheldFromAPeerInNeed)
 	a.tell();
 	a.calls(BATCH, true);
 	a.posts = 0;
-	a.give_back();
+	a.release_receive();
 	a.calls(1, true);
-	a.give_back();
+	a.release_receive();
 	EXPECT_EQ(a.posts, 2u);
 }
 

@@ -40,7 +40,7 @@ public:
 	/* These return the number of Receives posted. */
 	virtual u32 receive(const octets &m, u32 now) = 0;
 	virtual u32 begin(u32 now) = 0;
-	virtual u32 give_back(u32 now) = 0;
+	virtual u32 release_receive(u32 now) = 0;
 	/* Set another window of at most @most. */
 	virtual u32 resize(generator &random, u32 most) = 0;
 	/* Return the current window. */
@@ -120,7 +120,7 @@ public:
 		return posts;
 	}
 
-	u32 give_back(u32 now) override
+	u32 release_receive(u32 now) override
 	{
 		const u32 events = rpcrdma_recvs_released(&conn_);
 
@@ -230,9 +230,9 @@ public:
 		return credits_.resize(credits_.window());
 	}
 
-	u32 give_back(u32) override
+	u32 release_receive(u32) override
 	{
-		return credits_.give_back();
+		return credits_.release_receive();
 	}
 
 	u32 resize(generator &random, u32 most) override
@@ -402,7 +402,7 @@ public:
 		if (!take_held(at, index, &xid))
 			return false;
 		replies_[at].push_back({ what::REPLY, xid, parts, payload, 0 });
-		give_back(at);
+		release_receive(at);
 		return true;
 	}
 
@@ -415,7 +415,7 @@ public:
 		if (ends_[at]->waiting() > 60)
 			return false;
 		ends_[at]->queue_error(xid);
-		give_back(at);
+		release_receive(at);
 		return true;
 	}
 
@@ -427,7 +427,7 @@ public:
 		if (!take_held(at, index, &xid))
 			return false;
 		outstanding_[!at]--;
-		give_back(at);
+		release_receive(at);
 		return true;
 	}
 
@@ -528,7 +528,7 @@ private:
 
 	void post(side s)
 	{
-		posted_[s] += ends_[s]->give_back(now_);
+		posted_[s] += ends_[s]->release_receive(now_);
 	}
 
 	bool take_held(side at, u32 index, u32 *xid)
@@ -540,7 +540,7 @@ private:
 		return true;
 	}
 
-	void give_back(side at)
+	void release_receive(side at)
 	{
 		quiet_grants_ = 0;
 		/* Control messages may be sent before or after that. */

@@ -107,7 +107,7 @@ bool endpoint::receive(received *rv)
 	if (what == RPCRDMA_OUTCOME_RELEASE) {
 		if (rv->large)
 			w_.complain("a posted Receive holds other memory");
-		give_back(rv);
+		release_receive(rv);
 		return false;
 	}
 	ours = what != RPCRDMA_OUTCOME_DELIVER &&
@@ -327,7 +327,7 @@ void rpcrdma_port_recv_shrink(struct rpcrdma_recv *rv)
 
 void rpcrdma_port_recv_put(struct rpcrdma_recv *rv)
 {
-	of(rv->core).give_back(static_cast<received *>(rv));
+	of(rv->core).release_receive(static_cast<received *>(rv));
 }
 
 void rpcrdma_port_refuse(struct rpcrdma_ep_core *core, const char *reason)

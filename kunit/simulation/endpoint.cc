@@ -240,14 +240,14 @@ void endpoint::model_give_back(received *rv)
 	if (is_closing())
 		return;
 	free_receives_.push_back(rv);
-	post_free(model_->give_back());
+	post_free(model_->release_receive());
 	ev = rpcrdma_recvs_posted(&conn, 1);
 	as_model_says();
 	rpcrdma_core_events(this, ev | RPCRDMA_EV_CONTROL);
 }
 
 /* Release a Receive: rpcrdma_recv_put() of the module. */
-void endpoint::give_back(received *rv)
+void endpoint::release_receive(received *rv)
 {
 	u32 todo;
 
@@ -294,7 +294,7 @@ void endpoint::put(received *rv)
 	if (!rv->held)
 		w_.complain("a Receive is put twice");
 	rv->held = false;
-	give_back(rv);
+	release_receive(rv);
 	check();
 }
 

@@ -324,7 +324,7 @@ public:
 	void written(rpcrdma_work *reply, bool ok);
 	received *new_receive(const rpcrdma_receives &want);
 	void free_receive(received *rv);
-	void give_back(received *rv);
+	void release_receive(received *rv);
 	void shrink(received *rv);
 	bool holds_messages() const;
 	void drain_poll();
