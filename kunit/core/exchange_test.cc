@@ -485,17 +485,17 @@ TEST(Exchange, AResultThatIsLargerThanItsPages)
 
 TEST(Exchange, AReplyInTheReplyChunk)
 {
-	exchange alone, beside;
+	exchange complete, without_item;
 
-	EXPECT_EQ(alone.reply_chunk(1160).in_reply(1160).reply().todo,
+	EXPECT_EQ(complete.reply_chunk(1160).in_reply(1160).reply().todo,
 		  PUT | INVALIDATE);
-	EXPECT_EQ(alone.invalidated().todo, COMPLETE);
-	expect_parts(alone.x.parts, 100, 1000, 0, 60, 1160);
+	EXPECT_EQ(complete.invalidated().todo, COMPLETE);
+	expect_parts(complete.x.parts, 100, 1000, 0, 60, 1160);
 
-	beside.write().reply_chunk(160).in_write(6).in_reply(120);
-	EXPECT_EQ(beside.reply().todo, PUT | INVALIDATE);
-	EXPECT_EQ(beside.invalidated().todo, MOVE | COMPLETE);
-	expect_parts(beside.x.parts, 100, 6, 2, 20, 128);
+	without_item.write().reply_chunk(160).in_write(6).in_reply(120);
+	EXPECT_EQ(without_item.reply().todo, PUT | INVALIDATE);
+	EXPECT_EQ(without_item.invalidated().todo, MOVE | COMPLETE);
+	expect_parts(without_item.x.parts, 100, 6, 2, 20, 128);
 }
 
 TEST(Exchange, AnotherMessageInTheReplyChunk)

@@ -95,7 +95,7 @@ TEST(Lists, BuiltListsAreAccepted)
 TEST(Lists, OneChunkAlone)
 {
 	const auto build = [](bool read, const rpcrdma_segment &seg,
-			      bool beside) {
+			      bool second) {
 		message m = call_prefix().word(0);
 
 		if (read)
@@ -108,8 +108,8 @@ TEST(Lists, OneChunkAlone)
 				.word(1)
 				.segment(seg.handle, seg.length, seg.offset)
 				.word(0);
-		m.word(beside);
-		if (beside)
+		m.word(second);
+		if (second)
 			m.word(1).segment(3, 10, 0);
 		return m.rpc(XID, CALL, 40);
 	};
