@@ -6,12 +6,12 @@
 static void connect_backoff(struct kunit *test)
 {
 	struct peer *peer = test->priv;
-	struct sockaddr_in nobody = shim_addr;
+	struct sockaddr_in no_listener = shim_addr;
 	struct rpc_create_args args = {
 		.net		= &init_net,
 		.protocol	= XPRT_TRANSPORT_RDMA,
-		.address	= (struct sockaddr *)&nobody,
-		.addrsize	= sizeof(nobody),
+		.address	= (struct sockaddr *)&no_listener,
+		.addrsize	= sizeof(no_listener),
 		.servername	= "shim",
 		.program	= &peer_program,
 		.version	= 1,
@@ -33,7 +33,7 @@ static void connect_backoff(struct kunit *test)
 	msg.rpc_argp = peer_rpc_alloc(0, 0, 0, false);
 	KUNIT_ASSERT_NOT_NULL(test, msg.rpc_argp);
 	msg.rpc_resp = msg.rpc_argp;
-	nobody.sin_port = htons(9);
+	no_listener.sin_port = htons(9);
 	peer->clnt = rpc_create(&args);
 	KUNIT_ASSERT_FALSE(test, IS_ERR(peer->clnt));
 	xprt = rcu_access_pointer(peer->clnt->cl_xprt);
