@@ -55,12 +55,12 @@ int memdev_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata)
  */
 static bool memdev_cq_show(struct memdev_cq *cq)
 {
-	bool tell = cq->armed && cq->shown != cq->head;
+	bool notify = cq->armed && cq->shown != cq->head;
 
 	cq->shown = cq->head;
-	if (tell)
+	if (notify)
 		cq->armed = false;
-	return tell;
+	return notify;
 }
 
 static void memdev_complete(struct memdev_qp *qp, const struct ib_wc *wc,
@@ -71,7 +71,7 @@ static void memdev_complete(struct memdev_qp *qp, const struct ib_wc *wc,
 	struct memdev *md = qp->md;
 	struct memdev_cqe *cqe;
 	unsigned long flags;
-	bool tell = false;
+	bool notify = false;
 
 	spin_lock_irqsave(&cq->lock, flags);
 	if (cq->head - cq->tail >= cq->size) {
@@ -85,17 +85,17 @@ static void memdev_complete(struct memdev_qp *qp, const struct ib_wc *wc,
 		cqe->recv = recv;
 		if (qp == md->gsi ||
 		    !READ_ONCE(*(recv ? &md->hold_recvs : &md->hold_sends)))
-			tell = memdev_cq_show(cq);
+			notify = memdev_cq_show(cq);
 	}
 	spin_unlock_irqrestore(&cq->lock, flags);
-	if (tell)
+	if (notify)
 		cq->ib.comp_handler(&cq->ib, cq->ib.cq_context);
 }
 
 void memdev_hold(struct memdev *md, bool sends, bool receives)
 {
 	struct memdev_cq *cq;
-	bool tell;
+	bool notify;
 
 	WRITE_ONCE(md->hold_sends, sends);
 	WRITE_ONCE(md->hold_recvs, receives);
@@ -104,9 +104,9 @@ void memdev_hold(struct memdev *md, bool sends, bool receives)
 	spin_lock_irq(&md->cqs_lock);
 	list_for_each_entry(cq, &md->cqs, list) {
 		spin_lock(&cq->lock);
-		tell = memdev_cq_show(cq);
+		notify = memdev_cq_show(cq);
 		spin_unlock(&cq->lock);
-		if (tell)
+		if (notify)
 			cq->ib.comp_handler(&cq->ib, cq->ib.cq_context);
 	}
 	spin_unlock_irq(&md->cqs_lock);
