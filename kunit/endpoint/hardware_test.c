@@ -286,8 +286,8 @@ static void hardware_keeps_no_call_last(struct kunit *test)
 	spin_unlock(&s->ep->lock);
 	memdev_hold(shim_memdev, false, false);
 	KUNIT_ASSERT_TRUE(test, shim_poll(rpcrdma_ep_holds_messages(s->ep)));
-	flush_delayed_work(&s->ep->take_work);
-	flush_work(&s->take_work);
+	flush_delayed_work(&s->ep->recv_work);
+	flush_work(&s->recv_work);
 	/* Set the flag that the teardown sets. */
 	WRITE_ONCE(s->ep->core.arrivals.draining, true);
 	rv = rpcrdma_ep_poll(&poll);

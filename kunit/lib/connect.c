@@ -18,7 +18,7 @@ void shim_side_init(struct shim_side *side, u32 xid)
 	INIT_LIST_HEAD(&side->held);
 	INIT_LIST_HEAD(&side->rpcs);
 	init_completion(&side->gone);
-	INIT_WORK(&side->take_work, shim_take);
+	INIT_WORK(&side->recv_work, shim_take);
 	side->xid = xid;
 }
 

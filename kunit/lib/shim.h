@@ -146,8 +146,8 @@ struct shim_side {
 	unsigned int		nr_held;
 	struct list_head	rpcs;		/* RPCs without a Reply yet */
 	bool			hold_calls, hold_replies;
-	struct work_struct	take_work;	/* a server processes messages */
-	bool			no_service_thread;	/* do not queue @take_work */
+	struct work_struct	recv_work;	/* a server processes messages */
+	bool			no_service_thread;	/* do not queue @recv_work */
 	bool			close_on_open;
 	bool			no_inv;		/* no Remote Invalidation in Replies */
 	bool			no_done;	/* never send DONE */

@@ -240,7 +240,7 @@ static void shim_op_closed(struct rpcrdma_ep *ep)
 {
 	struct shim_side *side = shim_upcall(ep);
 
-	cancel_work_sync(&side->take_work);
+	cancel_work_sync(&side->recv_work);
 	/* By now all resources of the connection must have been released. */
 	if (ep->qp || ep->id || ep->core.inflight ||
 	    !list_empty(&ep->core.transfers) || !list_empty(&ep->core.messages) ||
@@ -275,7 +275,7 @@ static void shim_op_poll(struct rpcrdma_ep *ep)
 
 void shim_take(struct work_struct *work)
 {
-	struct shim_side *side = container_of(work, struct shim_side, take_work);
+	struct shim_side *side = container_of(work, struct shim_side, recv_work);
 
 	while (rpcrdma_ep_has_messages(side->ep))
 		shim_op_poll(side->ep);
@@ -287,7 +287,7 @@ static bool shim_op_messages(struct rpcrdma_ep *ep)
 
 	atomic_inc(&side->told);
 	if (!READ_ONCE(side->no_service_thread))
-		queue_work(rpcrdma_wq, &side->take_work);
+		queue_work(rpcrdma_wq, &side->recv_work);
 	return true;
 }
 

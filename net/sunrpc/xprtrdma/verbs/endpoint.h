@@ -136,7 +136,7 @@ struct rpcrdma_ep {
 	/* Receives */
 	struct llist_head rx_new; /* completed, the newest first */
 	unsigned long rx_busy;	  /* bit 0: messages in processing */
-	struct delayed_work	take_work;	/* fallback that processes messages */
+	struct delayed_work	recv_work;	/* fallback that processes messages */
 
 	/* MRs */
 	spinlock_t		mr_lock;	/* protects core.mrs */

@@ -82,7 +82,7 @@ struct rpcrdma_ep *rpcrdma_ep_alloc(bool client)
 	INIT_DELAYED_WORK(&ep->open_timer, rpcrdma_ep_overdue);
 	INIT_DELAYED_WORK(&ep->exposed_work, rpcrdma_exposed_overdue);
 	init_llist_head(&ep->rx_new);
-	INIT_DELAYED_WORK(&ep->take_work, rpcrdma_recvs_take);
+	INIT_DELAYED_WORK(&ep->recv_work, rpcrdma_recvs_take);
 	init_llist_head(&ep->completed);
 	INIT_WORK(&ep->reap_work, rpcrdma_works_reap);
 	INIT_DELAYED_WORK(&ep->stall_timer, rpcrdma_stall_expired);
@@ -143,7 +143,7 @@ static void rpcrdma_ep_free_cqs(struct rpcrdma_ep *ep)
 		ib_free_cq(ep->send_cq);
 	if (ep->recv_cq)
 		ib_free_cq(ep->recv_cq);
-	cancel_delayed_work_sync(&ep->take_work);
+	cancel_delayed_work_sync(&ep->recv_work);
 	cancel_work_sync(&ep->reap_work);
 }
 

@@ -302,7 +302,7 @@ static __always_inline bool rpcrdma_recv_process(struct rpcrdma_ep *ep,
 /* Schedule the fallback work item immediately. */
 static void rpcrdma_recv_work_schedule(struct rpcrdma_ep *ep)
 {
-	mod_delayed_work(rpcrdma_message_wq, &ep->take_work, 0);
+	mod_delayed_work(rpcrdma_message_wq, &ep->recv_work, 0);
 }
 
 /* Record the result of a successful completion. */
@@ -343,12 +343,12 @@ static void rpcrdma_wc_recv(struct ib_cq *cq, struct ib_wc *wc)
 		 * again.
 		 */
 		if (!test_bit(0, &ep->rx_busy))
-			queue_delayed_work(rpcrdma_message_wq, &ep->take_work,
+			queue_delayed_work(rpcrdma_message_wq, &ep->recv_work,
 					   0);
 	} else if (unlikely(!ep->ops->messages(ep))) {
 		rpcrdma_recv_work_schedule(ep);
-	} else if (unlikely(!delayed_work_pending(&ep->take_work))) {
-		queue_delayed_work(rpcrdma_message_wq, &ep->take_work,
+	} else if (unlikely(!delayed_work_pending(&ep->recv_work))) {
+		queue_delayed_work(rpcrdma_message_wq, &ep->recv_work,
 				   RPCRDMA_TAKE_DELAY);
 	}
 }
@@ -399,7 +399,7 @@ struct rpcrdma_recv *rpcrdma_ep_poll_next(struct rpcrdma_poll *poll)
 void rpcrdma_recvs_take(struct work_struct *work)
 {
 	struct rpcrdma_ep *ep = container_of(to_delayed_work(work),
-					     struct rpcrdma_ep, take_work);
+					     struct rpcrdma_ep, recv_work);
 	bool taken;
 
 	do {
@@ -416,7 +416,7 @@ void rpcrdma_recvs_take(struct work_struct *work)
 	smp_rmb();
 	if (!rpcrdma_ep_is_closing(ep) &&
 	    (taken || rpcrdma_ep_holds_messages(ep)))
-		queue_delayed_work(rpcrdma_message_wq, &ep->take_work,
+		queue_delayed_work(rpcrdma_message_wq, &ep->recv_work,
 				   RPCRDMA_TAKE_DELAY);
 }
 
