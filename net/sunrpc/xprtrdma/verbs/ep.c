@@ -82,7 +82,7 @@ struct rpcrdma_ep *rpcrdma_ep_alloc(bool client)
 	INIT_DELAYED_WORK(&ep->open_timer, rpcrdma_ep_overdue);
 	INIT_DELAYED_WORK(&ep->exposed_work, rpcrdma_exposed_overdue);
 	init_llist_head(&ep->rx_new);
-	INIT_DELAYED_WORK(&ep->recv_work, rpcrdma_recvs_take);
+	INIT_DELAYED_WORK(&ep->recv_work, rpcrdma_recvs_process);
 	init_llist_head(&ep->completed);
 	INIT_WORK(&ep->reap_work, rpcrdma_works_reap);
 	INIT_DELAYED_WORK(&ep->stall_timer, rpcrdma_stall_expired);

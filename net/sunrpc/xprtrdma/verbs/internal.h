@@ -244,7 +244,7 @@ int rpcrdma_counts_init(void);
 void rpcrdma_counts_exit(void);
 int rpcrdma_recvs_init(void);
 void rpcrdma_recvs_exit(void);
-void rpcrdma_recvs_take(struct work_struct *work);
+void rpcrdma_recvs_process(struct work_struct *work);
 /*
  * Drop the teardown's reference, now or when the transport releases the last Receive it
  * holds.

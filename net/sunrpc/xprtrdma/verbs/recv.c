@@ -46,7 +46,7 @@
 #include "trace.h"
 
 /* Jiffies from the first message until a work item checks that it has been processed */
-#define RPCRDMA_TAKE_DELAY	(msecs_to_jiffies(10) + 1)
+#define RPCRDMA_RECV_DELAY	(msecs_to_jiffies(10) + 1)
 
 static void rpcrdma_wc_recv(struct ib_cq *cq, struct ib_wc *wc);
 
@@ -349,7 +349,7 @@ static void rpcrdma_wc_recv(struct ib_cq *cq, struct ib_wc *wc)
 		rpcrdma_recv_work_schedule(ep);
 	} else if (unlikely(!delayed_work_pending(&ep->recv_work))) {
 		queue_delayed_work(rpcrdma_message_wq, &ep->recv_work,
-				   RPCRDMA_TAKE_DELAY);
+				   RPCRDMA_RECV_DELAY);
 	}
 }
 
@@ -396,7 +396,7 @@ struct rpcrdma_recv *rpcrdma_ep_poll_next(struct rpcrdma_poll *poll)
  * messages, this work item is pending or running: a thread that is processing messages
  * now may leave some, and be the last to do so.
  */
-void rpcrdma_recvs_take(struct work_struct *work)
+void rpcrdma_recvs_process(struct work_struct *work)
 {
 	struct rpcrdma_ep *ep = container_of(to_delayed_work(work),
 					     struct rpcrdma_ep, recv_work);
@@ -417,7 +417,7 @@ void rpcrdma_recvs_take(struct work_struct *work)
 	if (!rpcrdma_ep_is_closing(ep) &&
 	    (taken || rpcrdma_ep_holds_messages(ep)))
 		queue_delayed_work(rpcrdma_message_wq, &ep->recv_work,
-				   RPCRDMA_TAKE_DELAY);
+				   RPCRDMA_RECV_DELAY);
 }
 
 bool rpcrdma_port_has_arrived(struct rpcrdma_ep_core *core)
