@@ -3,8 +3,8 @@
  * The pool of MRs that a connection provides to its peer.
  *
  * Memory that the peer reads and writes is registered in MRs. A connection allocates
- * them on demand, a batch at a time and up to a maximum, and keeps them. Allocating
- * them sleeps, so a work item of the user (the maker) does it. A caller that finds too
+ * them on demand, a batch at a time and up to a maximum, and keeps them. Allocation
+ * sleeps, so a work item of the user (the allocator) does it. A caller that finds too
  * few MRs does not sleep: it returns the MRs that it got, and retries when notified.
  * The notification is immediate if an RPC that used MRs has ended, or if MRs were
  * allocated. It is delayed if MRs are returned unused, because another refused caller
@@ -12,7 +12,7 @@
  *
  * A device may have no MRs left. After RPCRDMA_POOL_FAILURES consecutive attempts that
  * allocated none, the pool is starved: Calls are planned with the MRs that exist
- * (rpcrdma_call_regions()), and the maker retries less often until it succeeds.
+ * (rpcrdma_call_regions()), and the allocator retries less often until it succeeds.
  *
  * The user keeps the MRs, and serialises all calls for one pool. Context: any.
  */
@@ -38,7 +38,7 @@ struct rpcrdma_mr_pool {
 	u32 made;		/* MRs allocated; it never decreases */
 	u32 free;		/* free ones of these */
 	u8 wanted;		/* a caller was refused an MR, and not notified since */
-	u8 maker;		/* private to the engine */
+	u8 allocator;		/* private to the engine */
 	u16 failures;		/* consecutive attempts that allocated none */
 	u64 shortages;		/* attempts that allocated fewer than required */
 };
@@ -46,10 +46,10 @@ struct rpcrdma_mr_pool {
 /* Actions after an event */
 enum {
 	RPCRDMA_POOL_TAKEN = 1,		/* the caller got a free one */
-	RPCRDMA_POOL_MAKE = 2,		/* run the maker now */
-	RPCRDMA_POOL_PAUSE = 4,		/* run the maker in RPCRDMA_POOL_PAUSE_MS */
+	RPCRDMA_POOL_ALLOCATE = 2,	/* run the allocator now */
+	RPCRDMA_POOL_PAUSE = 4,		/* run the allocator in RPCRDMA_POOL_PAUSE_MS */
 	RPCRDMA_POOL_NOTIFY = 8,		/* notify the callers that were refused */
-	RPCRDMA_POOL_LATER = 16,	/* run the maker in RPCRDMA_POOL_LATER_MS */
+	RPCRDMA_POOL_LATER = 16,	/* run the allocator in RPCRDMA_POOL_LATER_MS */
 	RPCRDMA_POOL_LOG = 32,		/* log that the device has no MRs left */
 };
 
@@ -65,9 +65,9 @@ u32 rpcrdma_mr_pool_get_last(struct rpcrdma_mr_pool *pool);
  * rpcrdma_mr_pool_get() - take an MR from the pool
  * @pool: pool of MRs
  *
- * Without TAKEN, the caller must return the MRs it has; it is notified (TELL) when it
+ * Without TAKEN, the caller must return the MRs it has; it is notified (NOTIFY) when it
  * may retry.
- * Return: TAKEN if there is one, and perhaps MAKE.
+ * Return: TAKEN if there is one, and perhaps ALLOCATE.
  */
 static inline u32 rpcrdma_mr_pool_get(struct rpcrdma_mr_pool *pool)
 {
@@ -92,7 +92,7 @@ u32 rpcrdma_mr_pool_put_slow(struct rpcrdma_mr_pool *pool, bool used);
  * @count: number
  * @used: at least one was posted
  *
- * Return: TELL, PAUSE or 0.
+ * Return: NOTIFY, PAUSE or 0.
  */
 static inline u32 rpcrdma_mr_pool_put(struct rpcrdma_mr_pool *pool, u32 count,
 				      bool used)
@@ -102,24 +102,24 @@ static inline u32 rpcrdma_mr_pool_put(struct rpcrdma_mr_pool *pool, u32 count,
 }
 
 /**
- * rpcrdma_mr_pool_to_make() - get how many MRs the maker is to allocate
+ * rpcrdma_mr_pool_to_allocate() - get the number of MRs to allocate
  * @pool: pool of MRs
  *
- * One maker at a time.
+ * One allocator at a time.
  * Return: number of MRs.
  */
-u32 rpcrdma_mr_pool_to_make(const struct rpcrdma_mr_pool *pool);
+u32 rpcrdma_mr_pool_to_allocate(const struct rpcrdma_mr_pool *pool);
 
 /**
- * rpcrdma_mr_pool_made() - report that the maker has allocated @count MRs, no more than
- *	rpcrdma_mr_pool_to_make() returned; they are free
+ * rpcrdma_mr_pool_allocated() - add @count newly allocated MRs to the pool
  * @pool: pool of MRs
  * @count: number
  *
- * Must be called even if @count is 0.
- * Return: any of TELL, PAUSE, LATER and LOG, or 0.
+ * Must be called even if @count is 0. @count is at most the number that
+ * rpcrdma_mr_pool_to_allocate() returned.
+ * Return: any of NOTIFY, PAUSE, LATER and LOG, or 0.
  */
-u32 rpcrdma_mr_pool_made(struct rpcrdma_mr_pool *pool, u32 count);
+u32 rpcrdma_mr_pool_allocated(struct rpcrdma_mr_pool *pool, u32 count);
 
 /**
  * rpcrdma_mr_pool_is_starved() - check if no more MRs are expected soon

@@ -15,8 +15,8 @@ using namespace engine_test;
 namespace
 {
 
-constexpr u32 TAKEN = RPCRDMA_POOL_TAKEN, MAKE = RPCRDMA_POOL_MAKE,
-	      PAUSE = RPCRDMA_POOL_PAUSE, TELL = RPCRDMA_POOL_NOTIFY,
+constexpr u32 TAKEN = RPCRDMA_POOL_TAKEN, ALLOCATE = RPCRDMA_POOL_ALLOCATE,
+	      PAUSE = RPCRDMA_POOL_PAUSE, NOTIFY = RPCRDMA_POOL_NOTIFY,
 	      LATER = RPCRDMA_POOL_LATER, LOG = RPCRDMA_POOL_LOG;
 
 rpcrdma_mr_pool pool_of(u32 most, u32 made = 0)
@@ -32,24 +32,24 @@ rpcrdma_mr_pool pool_of(u32 most, u32 made = 0)
 /* Run the allocation of MRs, with memory for at most that many. */
 u32 make(rpcrdma_mr_pool *pool, u32 memory = ~0u)
 {
-	return rpcrdma_mr_pool_made(
-		pool, std::min(memory, rpcrdma_mr_pool_to_make(pool)));
+	return rpcrdma_mr_pool_allocated(
+		pool, std::min(memory, rpcrdma_mr_pool_to_allocate(pool)));
 }
 
 TEST(MrPool, AllocatesOnDemand)
 {
 	rpcrdma_mr_pool pool = pool_of(20);
 
-	EXPECT_EQ(rpcrdma_mr_pool_get(&pool), MAKE);
+	EXPECT_EQ(rpcrdma_mr_pool_get(&pool), ALLOCATE);
 	/* The allocation is pending. */
 	EXPECT_EQ(rpcrdma_mr_pool_get(&pool), 0u);
-	EXPECT_EQ(rpcrdma_mr_pool_to_make(&pool), +RPCRDMA_POOL_BATCH);
-	EXPECT_EQ(make(&pool), TELL);
+	EXPECT_EQ(rpcrdma_mr_pool_to_allocate(&pool), +RPCRDMA_POOL_BATCH);
+	EXPECT_EQ(make(&pool), NOTIFY);
 	EXPECT_EQ(pool.free, +RPCRDMA_POOL_BATCH);
 	for (u32 i = 1; i < RPCRDMA_POOL_BATCH; i++)
 		EXPECT_EQ(rpcrdma_mr_pool_get(&pool), TAKEN);
 	/* No MRs exist yet, and no request waits. */
-	EXPECT_EQ(rpcrdma_mr_pool_get(&pool), TAKEN | MAKE);
+	EXPECT_EQ(rpcrdma_mr_pool_get(&pool), TAKEN | ALLOCATE);
 	EXPECT_EQ(make(&pool), 0u);
 	EXPECT_EQ(rpcrdma_mr_pool_get(&pool), TAKEN);
 }
@@ -59,15 +59,15 @@ TEST(MrPool, AllocatesUpToTheMaximum)
 	rpcrdma_mr_pool pool = pool_of(RPCRDMA_POOL_BATCH + 2);
 	u32 todo;
 
-	EXPECT_EQ(rpcrdma_mr_pool_get(&pool), MAKE);
-	EXPECT_EQ(make(&pool), TELL);
+	EXPECT_EQ(rpcrdma_mr_pool_get(&pool), ALLOCATE);
+	EXPECT_EQ(make(&pool), NOTIFY);
 	for (u32 i = 0; i < pool.most; i++) {
 		todo = rpcrdma_mr_pool_get(&pool);
 		EXPECT_EQ(todo & TAKEN, TAKEN) << i;
 		EXPECT_FALSE(rpcrdma_mr_pool_is_spent(&pool) &&
 			     i < pool.most - 1);
-		if (todo & MAKE) {
-			EXPECT_EQ(rpcrdma_mr_pool_to_make(&pool), 2u);
+		if (todo & ALLOCATE) {
+			EXPECT_EQ(rpcrdma_mr_pool_to_allocate(&pool), 2u);
 			EXPECT_EQ(make(&pool), 0u);
 		}
 	}
@@ -75,8 +75,8 @@ TEST(MrPool, AllocatesUpToTheMaximum)
 	EXPECT_TRUE(rpcrdma_mr_pool_is_spent(&pool));
 	/* No MR is to be allocated. */
 	EXPECT_EQ(rpcrdma_mr_pool_get(&pool), 0u);
-	EXPECT_EQ(rpcrdma_mr_pool_to_make(&pool), 0u);
-	EXPECT_EQ(rpcrdma_mr_pool_put(&pool, 1, true), TELL);
+	EXPECT_EQ(rpcrdma_mr_pool_to_allocate(&pool), 0u);
+	EXPECT_EQ(rpcrdma_mr_pool_put(&pool, 1, true), NOTIFY);
 	EXPECT_FALSE(rpcrdma_mr_pool_is_spent(&pool));
 }
 
@@ -86,7 +86,7 @@ TEST(MrPool, WithoutMrs)
 
 	EXPECT_TRUE(rpcrdma_mr_pool_is_spent(&pool));
 	EXPECT_EQ(rpcrdma_mr_pool_get(&pool), 0u);
-	EXPECT_EQ(rpcrdma_mr_pool_to_make(&pool), 0u);
+	EXPECT_EQ(rpcrdma_mr_pool_to_allocate(&pool), 0u);
 }
 
 /*
@@ -103,7 +103,7 @@ TEST(MrPool, NotifiesWhenMrsReturn)
 	rpcrdma_mr_pool_get(&pool);
 	EXPECT_EQ(rpcrdma_mr_pool_get(&pool), 0u);
 	EXPECT_EQ(rpcrdma_mr_pool_put(&pool, 0, true), 0u);
-	EXPECT_EQ(rpcrdma_mr_pool_put(&pool, 1, true), TELL);
+	EXPECT_EQ(rpcrdma_mr_pool_put(&pool, 1, true), NOTIFY);
 	/* Only one notification */
 	EXPECT_EQ(rpcrdma_mr_pool_put(&pool, 1, true), 0u);
 }
@@ -121,7 +121,7 @@ TEST(MrPool, RetriesAfterAPause)
 	EXPECT_EQ(rpcrdma_mr_pool_get(&pool), 0u);
 	EXPECT_EQ(rpcrdma_mr_pool_put(&pool, 1, false), PAUSE);
 	EXPECT_EQ(rpcrdma_mr_pool_put(&pool, 1, false), 0u);
-	EXPECT_EQ(make(&pool), TELL);
+	EXPECT_EQ(make(&pool), NOTIFY);
 	/* The pauses continue. */
 	rpcrdma_mr_pool_get(&pool);
 	rpcrdma_mr_pool_get(&pool);
@@ -130,7 +130,7 @@ TEST(MrPool, RetriesAfterAPause)
 	/* The return of used MRs ends the wait before the pause is over. */
 	EXPECT_EQ(rpcrdma_mr_pool_put(&pool, 0, true), 0u);
 	rpcrdma_mr_pool_get(&pool);
-	EXPECT_EQ(rpcrdma_mr_pool_put(&pool, 1, true), TELL);
+	EXPECT_EQ(rpcrdma_mr_pool_put(&pool, 1, true), NOTIFY);
 	EXPECT_EQ(make(&pool), 0u);
 }
 
@@ -139,10 +139,10 @@ TEST(MrPool, WaitsForAPendingAllocation)
 {
 	rpcrdma_mr_pool pool = pool_of(20, 1);
 
-	EXPECT_EQ(rpcrdma_mr_pool_get(&pool), TAKEN | MAKE);
+	EXPECT_EQ(rpcrdma_mr_pool_get(&pool), TAKEN | ALLOCATE);
 	EXPECT_EQ(rpcrdma_mr_pool_get(&pool), 0u);
 	EXPECT_EQ(rpcrdma_mr_pool_put(&pool, 1, false), 0u);
-	EXPECT_EQ(make(&pool), TELL);
+	EXPECT_EQ(make(&pool), NOTIFY);
 }
 
 /* Without memory, the waiters and the allocation retry after each pause. */
@@ -150,23 +150,23 @@ TEST(MrPool, AllocationFails)
 {
 	rpcrdma_mr_pool pool = pool_of(20);
 
-	EXPECT_EQ(rpcrdma_mr_pool_get(&pool), MAKE);
+	EXPECT_EQ(rpcrdma_mr_pool_get(&pool), ALLOCATE);
 	for (u32 i = 0; i < 3; i++) {
 		EXPECT_EQ(make(&pool, 0), i ? PAUSE : LOG | PAUSE);
 		/* Further requests do not start an allocation any sooner. */
 		EXPECT_EQ(rpcrdma_mr_pool_get(&pool), 0u);
-		EXPECT_EQ(make(&pool, 0), TELL);
-		EXPECT_EQ(rpcrdma_mr_pool_get(&pool), MAKE);
+		EXPECT_EQ(make(&pool, 0), NOTIFY);
+		EXPECT_EQ(rpcrdma_mr_pool_get(&pool), ALLOCATE);
 	}
-	EXPECT_EQ(make(&pool, 1), TELL);
+	EXPECT_EQ(make(&pool, 1), NOTIFY);
 	EXPECT_EQ(pool.made, 1u);
 	/*
 	 * The allocation fails without a waiter. The next request starts it
 	 * again.
 	 */
-	EXPECT_EQ(rpcrdma_mr_pool_get(&pool), TAKEN | MAKE);
+	EXPECT_EQ(rpcrdma_mr_pool_get(&pool), TAKEN | ALLOCATE);
 	EXPECT_EQ(make(&pool, 0), LOG);
-	EXPECT_EQ(rpcrdma_mr_pool_get(&pool), MAKE);
+	EXPECT_EQ(rpcrdma_mr_pool_get(&pool), ALLOCATE);
 	EXPECT_EQ(pool.shortages, 8u);
 }
 
@@ -181,7 +181,7 @@ u32 starve(rpcrdma_mr_pool *pool)
 	for (u32 i = 0; i < RPCRDMA_POOL_FAILURES; i++) {
 		EXPECT_FALSE(rpcrdma_mr_pool_is_starved(pool));
 		if (!(todo & PAUSE))
-			EXPECT_EQ(rpcrdma_mr_pool_get(pool), MAKE) << i;
+			EXPECT_EQ(rpcrdma_mr_pool_get(pool), ALLOCATE) << i;
 		todo = make(pool, 0);
 		if (i)
 			all |= todo;
@@ -201,7 +201,7 @@ TEST(MrPool, StarvedAfterAWhile)
 	rpcrdma_call_regions(&call, &pool);
 	EXPECT_EQ(call.few_regions, 0);
 	/* The last failure ends the wait, and the allocation is retried. */
-	EXPECT_EQ(starve(&pool), PAUSE | TELL | LATER | LOG);
+	EXPECT_EQ(starve(&pool), PAUSE | NOTIFY | LATER | LOG);
 	EXPECT_TRUE(rpcrdma_mr_pool_is_spent(&pool));
 	rpcrdma_call_regions(&call, &pool);
 	EXPECT_EQ(call.few_regions, 1);
@@ -211,7 +211,7 @@ TEST(MrPool, StarvedAfterAWhile)
 		EXPECT_EQ(make(&pool, 0), LATER);
 	/* A Call that is refused meanwhile is retried then. */
 	EXPECT_EQ(rpcrdma_mr_pool_get(&pool), 0u);
-	EXPECT_EQ(make(&pool, 0), TELL | LATER);
+	EXPECT_EQ(make(&pool, 0), NOTIFY | LATER);
 	EXPECT_EQ(pool.failures, +RPCRDMA_POOL_FAILURES);
 	EXPECT_EQ(pool.shortages, RPCRDMA_POOL_FAILURES + 4u);
 
@@ -221,7 +221,7 @@ TEST(MrPool, StarvedAfterAWhile)
 	EXPECT_EQ(pool.shortages, RPCRDMA_POOL_FAILURES + 5u);
 	rpcrdma_call_regions(&call, &pool);
 	EXPECT_EQ(call.few_regions, 0);
-	EXPECT_EQ(rpcrdma_mr_pool_get(&pool), TAKEN | MAKE);
+	EXPECT_EQ(rpcrdma_mr_pool_get(&pool), TAKEN | ALLOCATE);
 	rpcrdma_mr_pool_put(&pool, 1, true);
 	EXPECT_EQ(make(&pool, 0), LOG);
 }
@@ -237,7 +237,7 @@ TEST(MrPool, NotStarvedAtTheMaximum)
 	for (u32 i = 0; i < 2 * RPCRDMA_POOL_FAILURES; i++) {
 		EXPECT_EQ(rpcrdma_mr_pool_get(&pool), 0u);
 		rpcrdma_mr_pool_put(&pool, 1, false);
-		EXPECT_EQ(make(&pool), TELL);
+		EXPECT_EQ(make(&pool), NOTIFY);
 		rpcrdma_mr_pool_get(&pool);
 	}
 	EXPECT_FALSE(rpcrdma_mr_pool_is_starved(&pool));
@@ -254,11 +254,11 @@ class pool_walk : public testing::TestWithParam<u32>
 protected:
 	void run_actions(u32 todo, bool reason)
 	{
-		if (todo & (MAKE | PAUSE)) {
+		if (todo & (ALLOCATE | PAUSE)) {
 			EXPECT_FALSE(maker_) << "two makers";
 			maker_ = todo & PAUSE ? 1 + random_.below(4) : 1;
 		}
-		if (!(todo & TELL))
+		if (!(todo & NOTIFY))
 			return;
 		/* Only the end of a pause may wake callers without a reason. */
 		if (!reason)
@@ -289,12 +289,12 @@ protected:
 	}
 	void maker_comes(bool memory)
 	{
-		const u32 want = rpcrdma_mr_pool_to_make(&pool_);
+		const u32 want = rpcrdma_mr_pool_to_allocate(&pool_);
 		const u32 made = memory ? want : random_.below(want + 1) / 2;
 		u32 todo;
 
 		maker_ = 0;
-		todo = rpcrdma_mr_pool_made(&pool_, made);
+		todo = rpcrdma_mr_pool_allocated(&pool_, made);
 		pauses_ += !!(todo & PAUSE);
 		run_actions(todo, made);
 		EXPECT_LE(pool_.made, pool_.most);

@@ -280,7 +280,7 @@ void endpoint::made_regions(u32 count)
 {
 	more_regions_ |= count;
 	/* No more MRs are requested while some are being allocated. */
-	if (count < rpcrdma_mr_pool_to_make(&mrs.pool))
+	if (count < rpcrdma_mr_pool_to_allocate(&mrs.pool))
 		due_[RPCRDMA_COUNT_MR_SHORTAGES]++;
 }
 
@@ -321,9 +321,9 @@ void endpoint::check_regions()
 	const rpcrdma_mr_pool &pool = mrs.pool;
 	const std::string who = std::string(name) + ": ";
 
-	if (regions_wanted_ && !pool.maker && pool.free == pool.made)
+	if (regions_wanted_ && !pool.allocator && pool.free == pool.made)
 		w_.complain(who + "messages wait for MRs that no message has");
-	if (pool.maker && !making_ && !is_closing())
+	if (pool.allocator && !making_ && !is_closing())
 		w_.complain(
 			who +
 			"messages wait for MRs that are not being allocated");
@@ -356,7 +356,7 @@ struct rpcrdma_mr *rpcrdma_port_mr(struct rpcrdma_ep_core *core)
 
 u32 rpcrdma_port_mrs_want(struct rpcrdma_ep_core *core)
 {
-	return rpcrdma_mr_pool_to_make(&core->mrs.pool);
+	return rpcrdma_mr_pool_to_allocate(&core->mrs.pool);
 }
 
 u32 rpcrdma_port_mrs_made(struct rpcrdma_ep_core *core,

@@ -22,7 +22,7 @@ extern "C" {
 struct rpcrdma_mr *rpcrdma_port_mr(struct rpcrdma_ep_core *core);
 
 /**
- * rpcrdma_port_mrs_want - take the lock and call rpcrdma_mr_pool_to_make()
+ * rpcrdma_port_mrs_want - take the lock and call rpcrdma_mr_pool_to_allocate()
  * @core: connection
  *
  * Context: no lock held.

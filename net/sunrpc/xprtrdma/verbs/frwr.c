@@ -111,7 +111,7 @@ out_free:
 u32 rpcrdma_port_mrs_want(struct rpcrdma_ep_core *core)
 {
 	return rpcrdma_locked(&rpcrdma_ep_of(core)->mr_lock,
-			      rpcrdma_mr_pool_to_make(&core->mrs.pool));
+			      rpcrdma_mr_pool_to_allocate(&core->mrs.pool));
 }
 
 u32 rpcrdma_port_mrs_made(struct rpcrdma_ep_core *core,

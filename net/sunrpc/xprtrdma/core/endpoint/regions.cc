@@ -93,7 +93,7 @@ u32 rpcrdma_core_mrs_made(struct rpcrdma_ep_core *core,
 		last->next = mrs.free;
 		mrs.free = first;
 	}
-	const u32 todo = rpcrdma_mr_pool_made(&mrs.pool, count);
+	const u32 todo = rpcrdma_mr_pool_allocated(&mrs.pool, count);
 
 	if (mrs.pool.shortages != shortages)
 		rpcrdma_port_count(core, RPCRDMA_COUNT_MR_SHORTAGES);
@@ -102,7 +102,7 @@ u32 rpcrdma_core_mrs_made(struct rpcrdma_ep_core *core,
 
 void rpcrdma_core_mrs_run_actions(struct rpcrdma_ep_core *core, u32 todo)
 {
-	if (todo & RPCRDMA_POOL_MAKE)
+	if (todo & RPCRDMA_POOL_ALLOCATE)
 		rpcrdma_port_make_mrs(core, 0);
 	if (todo & RPCRDMA_POOL_PAUSE)
 		rpcrdma_port_make_mrs(core, RPCRDMA_POOL_PAUSE_MS);

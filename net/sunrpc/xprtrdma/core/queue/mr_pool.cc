@@ -5,9 +5,10 @@
  * Why every wait ends. A caller that was refused returns the MRs it got. While other
  * callers have MRs, each of these is returned. A retry is worthwhile once a returned MR
  * was used, or an MR was newly allocated. If all MRs are returned unused, by callers
- * that were refused, the maker runs after a pause, and notifies the waiters whatever it
- * allocates. So a retry is always scheduled, and a caller that finds no change retries
- * once in a pause. These retries have an end, too: see RPCRDMA_POOL_FAILURES.
+ * that were refused, the allocator runs after a pause, and notifies the waiters, even
+ * if it allocated none. So a retry is always scheduled, and a caller that finds no
+ * change retries once in a pause. These retries have an end, too: see
+ * RPCRDMA_POOL_FAILURES.
  */
 #include "../internal.hh"
 
@@ -17,26 +18,26 @@ namespace rpcrdma
 namespace
 {
 
-/* Values of pool->maker: when the maker runs */
+/* Values of pool->allocator: when the allocator runs */
 enum : u8 {
-	MAKER_IDLE, /* when it is called */
-	MAKER_CALLED,
-	MAKER_PAUSES,
+	ALLOCATOR_IDLE, /* when it is called */
+	ALLOCATOR_CALLED,
+	ALLOCATOR_PAUSES,
 };
 
 u32 call_maker(struct rpcrdma_mr_pool *pool)
 {
-	if (pool->maker != MAKER_IDLE || pool->made >= pool->most)
+	if (pool->allocator != ALLOCATOR_IDLE || pool->made >= pool->most)
 		return 0;
-	pool->maker = MAKER_CALLED;
-	return RPCRDMA_POOL_MAKE;
+	pool->allocator = ALLOCATOR_CALLED;
+	return RPCRDMA_POOL_ALLOCATE;
 }
 
 u32 pause(struct rpcrdma_mr_pool *pool)
 {
-	if (pool->maker != MAKER_IDLE)
+	if (pool->allocator != ALLOCATOR_IDLE)
 		return 0;
-	pool->maker = MAKER_PAUSES;
+	pool->allocator = ALLOCATOR_PAUSES;
 	return RPCRDMA_POOL_PAUSE;
 }
 
@@ -47,25 +48,24 @@ u32 notify(struct rpcrdma_mr_pool *pool)
 }
 
 /*
- * The maker runs periodically, because no Call is planned with MRs that a starved pool
- * does not have, so that none would start the maker.
+ * The allocator runs periodically. No Call would start it, because Calls are not
+ * planned with MRs that a starved pool does not have.
  */
 u32 later(struct rpcrdma_mr_pool *pool)
 {
 	if (!rpcrdma_mr_pool_is_starved(pool))
 		return 0;
-	pool->maker = MAKER_PAUSES;
+	pool->allocator = ALLOCATOR_PAUSES;
 	return RPCRDMA_POOL_LATER;
 }
 
 /*
- * Count the failures after the maker has allocated @count of the requested MRs. Return
- * LOG if that should be logged: at the first failure, and at the one that starves the
- * pool.
+ * Count the failures after the allocation of @count of the requested MRs. Return LOG if
+ * that should be logged: at the first failure, and at the one that starves the pool.
  */
 u32 count_failures(struct rpcrdma_mr_pool *pool, u32 count)
 {
-	const u32 wanted = rpcrdma_mr_pool_to_make(pool);
+	const u32 wanted = rpcrdma_mr_pool_to_allocate(pool);
 
 	if (count < wanted)
 		pool->shortages++;
@@ -128,17 +128,17 @@ u32 rpcrdma_mr_pool_put_slow(struct rpcrdma_mr_pool *pool, bool used)
 	return used ? notify(pool) : pause(pool);
 }
 
-u32 rpcrdma_mr_pool_to_make(const struct rpcrdma_mr_pool *pool)
+u32 rpcrdma_mr_pool_to_allocate(const struct rpcrdma_mr_pool *pool)
 {
 	return min_u32(RPCRDMA_POOL_BATCH, pool->most - pool->made);
 }
 
-u32 rpcrdma_mr_pool_made(struct rpcrdma_mr_pool *pool, u32 count)
+u32 rpcrdma_mr_pool_allocated(struct rpcrdma_mr_pool *pool, u32 count)
 {
-	const bool paused = pool->maker == MAKER_PAUSES;
+	const bool paused = pool->allocator == ALLOCATOR_PAUSES;
 	const u32 log = count_failures(pool, count);
 
-	pool->maker = MAKER_IDLE;
+	pool->allocator = ALLOCATOR_IDLE;
 	pool->made += count;
 	pool->free += count;
 	if (!pool->wanted)
