@@ -143,7 +143,7 @@ void rpcrdma_port_wake(struct rpcrdma_ep_core *core);
 void rpcrdma_port_closing(struct rpcrdma_ep_core *core, const char *reason);
 
 /**
- * rpcrdma_port_confirm - report to the connection manager that it is established
+ * rpcrdma_port_confirm - report the established connection to the connection manager
  * @core: connection
  *
  * Context: no lock held, the teardown is held off.

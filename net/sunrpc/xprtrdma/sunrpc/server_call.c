@@ -71,7 +71,7 @@ static void rpcrdma_svc_refuse(struct rpcrdma_svc_conn *conn,
 }
 
 /*
- * Handle the failure @rc to pass a Call to the service. As the engine decides, refuse
+ * Handle @rc, the failure to pass a Call to the service. As the engine decides, refuse
  * the Call or close the connection, with @reason for the log. Release the Call.
  */
 static void rpcrdma_svc_call_failed(struct rpcrdma_svc_conn *conn,

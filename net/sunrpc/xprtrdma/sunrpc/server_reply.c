@@ -54,9 +54,9 @@ static void rpcrdma_svc_read_result(const void *res, u32 position, u32 length,
 }
 
 /*
- * Handle the failure @rc to build a Reply: as the engine decides, reply to its Call with
- * an ERROR or close the connection (7.4). @plan: NULL if there is none. The return values
- * are those of sendto.
+ * Handle @rc, the failure to build a Reply. As the engine decides, answer the Call with
+ * an ERROR or close the connection (7.4). @plan: NULL if there is none. The return
+ * values are those of sendto.
  */
 static noinline int
 rpcrdma_svc_not_sent(struct rpcrdma_svc_conn *conn, u32 xid, u32 length,

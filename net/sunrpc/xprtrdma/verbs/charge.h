@@ -36,9 +36,9 @@ void rpcrdma_ep_charge(struct rpcrdma_ep *ep, enum rpcrdma_quota_use use,
 void rpcrdma_ep_uncharge(struct rpcrdma_ep *ep, enum rpcrdma_quota_use use,
 			 u64 octets);
 /*
- * Return true if a Call may only be started when rpcrdma_ep_quota_available() confirms that
- * there is memory for the Replies to all started Calls and this one. False in the fast
- * path. Any context.
+ * Return true if a Call may only be started when rpcrdma_ep_quota_available() confirms
+ * that there is memory for the Replies to all started Calls and this one. False in the
+ * fast path. Any context.
  */
 static inline bool rpcrdma_ep_must_ask(const struct rpcrdma_ep *ep)
 {

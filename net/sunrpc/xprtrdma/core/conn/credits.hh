@@ -88,28 +88,24 @@ static inline bool limit_can_rise(const struct rpcrdma_conn *conn)
 }
 
 /*
- * Return true if a credit grant must be sent without delay.
+ * Return true if a credit grant must be sent without delay. Both ends follow this rule
+ * (WP 3).
  *
- * This is the rule for credit grants of WP 3, which both ends follow. It has
- * two reasons.
+ * Why a grant is owed: a peer cannot send a Call if only the last CALL_RESERVE messages
+ * of its window are left. The Calls that hold the other Receives may be waiting for
+ * that Call. Therefore a grant is owed as soon as only these messages are left and the
+ * limit can rise, however little.
  *
- * A Call may not use the last CALL_RESERVE messages of the window: a peer that
- * has a Call to send is blocked long before its window is empty. So a credit
- * grant is owed as soon as only these are left and the limit can rise, by
- * however little: the Calls that hold the other Receives may wait for that
- * Call.
+ * Why a grant alone is not always answered: a credit grant uses a Receive, and the peer
+ * does not learn of its replacement. If each grant were answered by another one, two
+ * ends with Receives for one Call each would exchange nothing else. So a grant alone is
+ * answered only if that ends the exchange: because the peer had to send two to get the
+ * answer, or because this end keeps enough window for a Call of its own. The sender of
+ * a grant that is not answered may rely on the replacement: room_for_call().
  *
- * And a credit grant consumes a Receive as well, the replacement of which the
- * peer does not know of. If credit grants answered each other without
- * restraint, two ends that have Receives for only one Call each would do
- * nothing else. So credit grants alone are answered only if that leads to no
- * further answer: because the peer had to send two to get it, or because this
- * end keeps enough window for a Call of its own. If a credit grant is not
- * answered, its sender may rely on that replacement: room_for_call().
- *
- * While Receives that will be free at once are not free yet, a credit grant
- * would convey less than possible, and need another one soon. Withheld Receives
- * make no difference: may_keep().
+ * A grant is not owed while Receives are about to become free: it would convey less
+ * than possible, and need another one soon. Withheld Receives make no difference:
+ * may_keep().
  */
 static inline bool grant_owed(const struct rpcrdma_conn *conn)
 {

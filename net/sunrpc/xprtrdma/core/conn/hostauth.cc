@@ -158,9 +158,9 @@ bool not_offered(struct rpcrdma_conn *conn)
 }
 
 /*
- * Get the item of the peer's first CONNPROP. Return false if there is none to continue
- * with. @part is set to false if the peer takes no part and need not, and to true after
- * a failure.
+ * Get the item of the peer's first CONNPROP. Return false if the handshake ends here.
+ * @part is then false if the peer does not take part and need not, and true after a
+ * failure.
  */
 bool first_item(struct rpcrdma_conn *conn, const struct prop_others *props,
 		item &it, bool &part)

@@ -53,10 +53,10 @@ void own_props_refused(struct rpcrdma_conn *conn)
 }
 
 /*
- * Return true if an ERROR with xid 0 is about this end's CONNPROP. A client
- * receives it before its opening is complete. A server's opening is complete
- * when it sends its CONNPROP, but an ERROR about it arrives before any Call of
- * the client; and without a Call of this end, an ERROR answers nothing else.
+ * Return true if an ERROR with xid 0 is about this end's CONNPROP. A client receives it
+ * before its opening is complete. A server's opening is complete when it sends its
+ * CONNPROP. An ERROR about that arrives before any Call of the client. This end has
+ * sent no Call by then, so the ERROR cannot be about one.
  */
 bool about_own_props(const struct rpcrdma_conn *conn)
 {

@@ -45,10 +45,10 @@ static inline bool few_left(const struct rpcrdma_conn *conn)
 }
 
 /*
- * Return true if a Call may be sent. Each end also ensures that there is a
- * Receive for every Reply that is due, and for the Calls that it has granted.
- * At a client some may still be held by Replies that wait for their memory. At
- * a server Calls hold Receives, but then they also use up the grant.
+ * Return true if a Call may be sent. Each end also ensures that there is a Receive for
+ * every Reply that is due, and for the Calls that it has granted. Some Receives may be
+ * held: at a client, by Replies whose memory is not invalid yet; at a server, by Calls,
+ * which use up the grant as well.
  */
 static inline bool may_call(const struct rpcrdma_conn *conn)
 {

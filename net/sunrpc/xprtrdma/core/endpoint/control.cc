@@ -25,16 +25,16 @@ constexpr u32 MOST_READS = 255;
 constexpr u32 LATER = RPCRDMA_EV_OPENED | RPCRDMA_EV_RECEIVES;
 
 /*
- * Return true if the device can be used. A server can do without MRs by Work Request if
- * the device reads without MRs: it invalidates nothing, provides no chunks, and its
- * Replies are not pulled.
+ * Return true if the device can be used. A server needs no MRs registered by Work
+ * Requests if RDMA Read works without them. It then invalidates nothing, provides no
+ * chunks, and its Replies are not pulled.
  */
 bool usable(const rpcrdma_ep_core *core, const rpcrdma_device_limits *dev)
 {
 	return dev->registers || (!core->life.client && !dev->reads_into_mrs);
 }
 
-/* Lower the parameters to what the device can do, and return the load that remains. */
+/* Lower the parameters to the device's limits, and return the load that remains. */
 rpcrdma_load lower(const rpcrdma_ep_core *core, rpcrdma_ep_params *p,
 		   const rpcrdma_device_limits *dev)
 {

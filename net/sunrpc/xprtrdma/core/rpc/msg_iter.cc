@@ -198,9 +198,9 @@ const struct rpcrdma_chunk *rpcrdma_call_only_item(const struct rpcrdma_rx *rx,
 }
 
 /*
- * The stream up to an item's position, the item, its roundup, which is not in
- * the chunk (4.3.5), and so on to the stream's end. Each position was checked
- * to be within the message before the Call was delivered; without that, the
+ * The ranges in order: the stream up to an item's position, the item, its roundup,
+ * which is not in the chunk (4.3.5), and so on to the stream's end. Each position was
+ * checked to be within the message before the Call was delivered; without that, the
  * ranges would still have a total length of rpcrdma_call_octets().
  */
 bool rpcrdma_call_iter_next(const struct rpcrdma_rx *rx,
