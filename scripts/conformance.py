@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""Check Documentation/conformance.rst and the tables beside it.
+"""Check Documentation/conformance.rst and the tables in Documentation/conformance/.
 
   conformance.py                     each rule has a row, each row a test that
                                      exists or a reason; each section that a

@@ -49,7 +49,7 @@ ENTRIES = {
 # The figures that are the same in each run, even a short one; the others depend on
 # concurrent activity.
 STEADY = ("rpcrdma", "posts")
-# What each of these is to cost at most, relative to the in-tree module
+# The maximum cost of each of these, relative to the in-tree module
 GOALS = {"rpcrdma": 1.0, "rpcrdma+sunrpc+ib_core": 0.85, "all": 0.9}
 COUNTS = ("schedules", "posts", "CQ arms", "CQEs")
 # Figures that small are noise when they are compared.
@@ -207,7 +207,7 @@ def check(figures, path, compared=None):
 
 def grid_lines(figures, kind):
     """A head, and a line for each row: figures of kind, relative to the in-tree module's
-    if there are any. A count has the in-tree module's beside it."""
+    if there are any. A count is followed by the in-tree module's."""
     own = figures.get("own")
     lines = [[NAMES[kind], ""] + [*GOALS, *COUNTS]]
     for row, numbers in figures[kind].items():

@@ -88,8 +88,8 @@ with_threads()
 	return $status
 }
 
-# Connect as many clients at once as given, to a server with the memory limit of a machine with
-# 2 GiB: all get an answer, and no connection is refused or closed.
+# Connect $1 clients at once to a server with the memory limit of a machine with 2 GiB. All
+# get an answer, and no connection is refused or closed.
 crowd_at_once()
 {
 	local status=0
@@ -99,8 +99,8 @@ crowd_at_once()
 	return $status
 }
 
-# Keep as many clients as given connected and idle: a mount continues to work, and then each
-# client gets another answer on its connection.
+# Keep $1 clients connected and idle. A mount continues to work, and then each client gets
+# another answer on its connection.
 work_idle_clients()
 {
 	local input status=0

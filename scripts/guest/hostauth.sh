@@ -89,7 +89,7 @@ auth_missing()
 	auth_mounts ${1:-3} none unused
 }
 
-# What is required at one end only
+# Settings that are required at one end only
 auth_not_offered()
 {
 	set_secret
@@ -110,7 +110,7 @@ auth_version_1()
 	echo 2 >$AUTH_PARAMETERS/svc_max_version
 }
 
-# Too short a secret is none.
+# A secret that is too short counts as none.
 auth_short()
 {
 	set_secret 15

@@ -36,15 +36,15 @@ client_pressure()
 	peer=$!
 	while runs $peer || [ $rounds -eq 0 ]; do
 		begun=$SECONDS
-		cp /tmp/good $MNT/beside
+		cp /tmp/good $MNT/bystander
 		echo 3 >/proc/sys/vm/drop_caches
-		cmp $MNT/beside /tmp/good
+		cmp $MNT/bystander /tmp/good
 		took=$((SECONDS - begun))
 		[ $took -le $slowest ] || slowest=$took
 		rounds=$((rounds + 1))
 	done
 	wait $peer || status=$?
-	rm -f $MNT/beside
+	rm -f $MNT/bystander
 	echo "$rounds rounds of work in another mount, the slowest took $slowest s"
 	[ $slowest -lt $((30 * TIMEOUT_SCALE)) ] || complain "the other mount made no progress for $slowest s"
 	aftermath
@@ -57,19 +57,19 @@ client_pressure()
 # slab; Calls in a second.
 load_of()
 {
-	local peer slab beside words status=0
+	local peer slab latency words status=0
 	slab=$(slab_objects)
 	"$HOSTILE" client $ADDR4 $PORT load "$@" >$RESULTS.load &
 	peer=$!
 	sleep 1
-	beside=$("$HOSTILE" beside $MNT $PRESSURE) || status=$?
+	latency=$("$HOSTILE" bystander $MNT $PRESSURE) || status=$?
 	slab=$(($(slab_objects) - slab))
 	kill $peer || status=$?
 	wait $peer || status=$?
-	[ $status -eq 0 ] || complain "$1, $2: $beside $(cat $RESULTS.load)"
-	read -ra words <<<"$beside $(cat $RESULTS.load)"
+	[ $status -eq 0 ] || complain "$1, $2: $latency $(cat $RESULTS.load)"
+	read -ra words <<<"$latency $(cat $RESULTS.load)"
 	FIGURES=("${words[3]}" "${words[5]}" "${words[7]}" $((slab * 4096)) "${words[17]}")
-	echo "# $1, $2: $beside us, $(cat $RESULTS.load), slab ${FIGURES[3]}" >>$RESULTS
+	echo "# $1, $2: $latency us, $(cat $RESULTS.load), slab ${FIGURES[3]}" >>$RESULTS
 	rm -f $RESULTS.load
 }
 
@@ -88,7 +88,7 @@ no_slower()
 		[ ${FIGURES[3]} -le $((LIMIT << 20)) ] || complain "$1: slab objects have ${FIGURES[3]} bytes"
 		[ ${FIGURES[0]} -gt $((2 * good)) ] || return 0
 	done
-	complain "$1: ${FIGURES[0]} us beside hoarders, and $good beside others"
+	complain "$1: ${FIGURES[0]} us with hoarders, and $good with other clients"
 }
 
 # Here svc_max_memory is LIMIT MiB.
@@ -98,12 +98,12 @@ client_latency()
 	local load
 	baseline
 	echo $LIMIT >/sys/module/rpcrdma/parameters/svc_max_memory
-	echo "# alone: $("$HOSTILE" beside $MNT $PRESSURE) us" >$RESULTS
+	echo "# alone: $("$HOSTILE" bystander $MNT $PRESSURE) us" >$RESULTS
 	for load in replies exposed parts chunks windows; do
 		no_slower $load
 	done
 	echo 0 >/sys/module/rpcrdma/parameters/svc_max_memory
-	rm -f $MNT/beside
+	rm -f $MNT/bystander
 	aftermath
 }
 

@@ -9,7 +9,7 @@
  *
  *   hostile client ADDR PORT load NAME takes|hoards [CALLS-IN-A-SECOND]
  *
- *   hostile beside DIR SECONDS
+ *   hostile bystander DIR SECONDS
  *
  *   hostile crowd ADDR PORT VERSION COUNT
  *
@@ -46,8 +46,8 @@ int main(int argc, char **argv)
 		scale = atoi(s);
 	if (!strcmp(cmd, "op"))
 		return op_main(argc - 2, argv + 2);
-	if (!strcmp(cmd, "beside"))
-		return beside_main(argc - 2, argv + 2);
+	if (!strcmp(cmd, "bystander"))
+		return bystander_main(argc - 2, argv + 2);
 	if (!strcmp(cmd, "crowd"))
 		return crowd_main(argc - 2, argv + 2);
 	do_not_disturb();

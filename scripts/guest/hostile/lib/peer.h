@@ -171,6 +171,6 @@ int step_main(int argc, char **argv);	/* a client that is killed at a given step
 int server_main(int argc, char **argv);
 int crowd_main(int argc, char **argv);	/* clients that connect at the same time */
 int op_main(int argc, char **argv);	/* operations in a mount */
-int beside_main(int argc, char **argv);	/* latency of operations in a mount */
+int bystander_main(int argc, char **argv);	/* latency of operations in a mount */
 
 #endif

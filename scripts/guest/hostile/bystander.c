@@ -39,11 +39,11 @@ static bool operate(const char *path, int fd, void *buf, uint32_t nr)
 }
 
 /*
- * beside DIR SECONDS: print the number of operations, and the median and the 95th
+ * bystander DIR SECONDS: print the number of operations, and the median and the 95th
  * percentile of their latency in microseconds. On a slow machine it runs for longer,
  * until it has enough operations.
  */
-int beside_main(int argc, char **argv)
+int bystander_main(int argc, char **argv)
 {
 	static uint32_t took[MAX_SAMPLES];
 	char path[512], missing[512];
@@ -54,7 +54,7 @@ int beside_main(int argc, char **argv)
 
 	if (argc < 2)
 		return 2;
-	snprintf(path, sizeof(path), "%s/beside", argv[0]);
+	snprintf(path, sizeof(path), "%s/bystander", argv[0]);
 	fd = open(path, O_RDWR | O_CREAT | O_DIRECT, 0644);
 	buf = aligned_alloc(OCTETS, OCTETS);
 	if (fd < 0 || !buf) {
