@@ -13,7 +13,7 @@
   conformance.py --tests             prints the names of all tests
   conformance.py --counts            prints the counts only
 
-Documentation/testing.rst says how rows are written.
+Documentation/testing.rst describes the format of rows.
 """
 import argparse
 import os

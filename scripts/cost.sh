@@ -12,7 +12,7 @@
 #                  16; of the short form only rpcrdma.ko's own, and posts
 #   UPDATE=1       write the figures, the table and the plots of the documentation,
 #                  and figures of the short form, for the level "cost" of the tests
-#   LENGTH=short   a quarter of the operations, no idle memory, and no crowd that connects
+#   LENGTH=short   a quarter of the operations, no idle memory, and no connecting clients
 #   LENGTH=grid    reads and writes of many sizes, some of them chosen at random, with many
 #                  numbers of outstanding operations, aligned and not, with 4, 8 and 64
 #                  threads of nfsd, and with sec=krb5i; streams; READDIR; GETXATTR

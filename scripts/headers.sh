@@ -15,7 +15,7 @@ complain()
 	bad=1
 }
 
-# alone HEADER COMPILER FLAG...: it compiles, and includes no header of the kernel
+# alone HEADER COMPILER FLAG...: check that HEADER compiles and includes no kernel header
 alone()
 {
 	local header=$1 read
@@ -33,7 +33,7 @@ for header in *.h; do
 		complain "include/rpcrdma/engine.h does not include $header"
 done
 
-# tsort names the members of a circle.
+# tsort prints the headers of a cycle.
 circle=$(for header in *.h *.hh; do
 	sed -n "s/^#include \"\(.*\)\"/$header \1/p" "$header"
 done | tsort 2>&1 >/dev/null) || complain "headers in include/rpcrdma include each other:

@@ -20,7 +20,7 @@ export INSTALL_MOD_PATH=$root
 
 install_sh() { "$here/scripts/install.sh" "$@" </dev/null; }
 
-# refuses WORDS COMMAND...: check that it fails, with one line that has these words
+# refuses WORDS COMMAND...: check that COMMAND fails, with one line that has these words
 refuses()
 {
 	local words=$1 out
@@ -33,7 +33,7 @@ refuses()
 		{ echo "refused, but not as it should be: $out"; exit 1; }
 }
 
-# says WORDS COMMAND...: check that it succeeds, and prints these words
+# says WORDS COMMAND...: check that COMMAND succeeds, and prints these words
 says()
 {
 	local words=$1 out

@@ -8,8 +8,8 @@
 #   scripts/install.sh done KVER         print how to put it to use
 #   scripts/install.sh uninstall KVER    remove what "make install" installed
 #   scripts/install.sh dkms VERSION      check that DKMS may get the sources of this version
-#   scripts/install.sh core KVER         fails, and says so, if the RDMA core of
-#                                        that kernel is not its own
+#   scripts/install.sh core KVER         fail, with a message, if that kernel does not
+#                                        use its in-tree RDMA core
 #
 # INSTALL_MOD_PATH=folder stands for / as with the kernel's modules_install.
 # FORCE=1 answers questions with yes.

@@ -12,11 +12,11 @@
 #         or "drop": a server that ignores version 2, or closes the connection
 #         default: all useful ones
 #
-# Prints the tests' results and a table, and fails when a test did. VERSIONS
-# in the environment chooses NFS versions, OURS_VERSIONS those with this module at both
-# ends, where they are to be others, ONLY (a regular expression) tests; with DIVIDE set,
-# the first and the last version of a case divide its work, instead of doing all of it;
-# TIMEOUT_SCALE multiplies time limits; PREFIX is put before the tests' names.
+# Prints the tests' results and a table, and fails if a test did. The environment:
+# VERSIONS chooses the versions of NFS, OURS_VERSIONS those with this module at both ends
+# (default: VERSIONS), ONLY (a regular expression) the tests. With DIVIDE set, the first
+# and the last version of a case divide its work, instead of doing all of it.
+# TIMEOUT_SCALE multiplies time limits. PREFIX is put before the tests' names.
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")/.." && pwd)

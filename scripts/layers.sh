@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # scripts/layers.sh [FOLDER]: check that no object of the module that was built in FOLDER,
-# by default in this checkout, uses a symbol of a higher one. Kbuild has them in order, lowest first: those of core/,
-# of verbs/ and of sunrpc/. If one does, fail and print the symbols with both objects.
+# by default in this checkout, uses a symbol of a higher object. Kbuild has the objects in
+# order, lowest first: those of core/, of verbs/ and of sunrpc/. If an object does, fail and
+# print the symbols with both objects.
 # Lower objects call higher ones by hooks and work items. The core, and no other object,
 # calls the functions of its port (core/port.h), wherever they are.
 set -euo pipefail
@@ -17,7 +18,7 @@ objects()
 	sed -e ':more' -e '/\\$/{N;s/\\\n//;b more' -e '}' "$here/Kbuild" | sed -n "s/^$1-objs := *//p"
 }
 
-# layer NUMBER OBJECT: what it defines and what it lacks, with the object's number
+# layer NUMBER OBJECT: print the symbols that OBJECT defines and lacks, with its number
 layer()
 {
 	nm -g --defined-only "$2" | awk -v n="$1" -v o="${2#"$built/"}" '{ print "has", n, o, $3 }'

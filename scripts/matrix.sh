@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # "make matrix": build the module and the KUnit modules for the stock kernels of
-# several Debian suites, each with the tools of its suite, and run a short smoke test
-# in a guest with that kernel, unless it is one of another architecture. Repeat it with the in-tree module as a control; for
-# Debian's releases also install, upgrade and remove the packages. Print a result line
-# for each, and a table at the end; fail if one failed. KUnit is off in stock
-# kernels: those modules are only compiled.
+# several Debian suites, each with the tools of its suite. Unless the kernel is of another
+# architecture, run a short smoke test in a guest with it, and repeat the test with the
+# in-tree module as a control. For Debian's releases also install, upgrade and remove the
+# packages. Print a result line for each, and a table at the end; fail if one failed. KUnit
+# is off in stock kernels: those modules are only compiled.
 #
-# A suite whose archive is gone is skipped.
+# A suite is skipped if its archive does not exist any more.
 #
 #   scripts/matrix.sh [SUITE[:FLAVOUR]...]    default: all that are named below
 #

@@ -1,37 +1,38 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""Break the engine rule by rule, and see that the tests of the rule notice.
+"""Break the engine rule by rule, and check that the tests of the rule fail.
 
-  mutants.py                 each mutation in turn: builds the engine with it,
-                             runs the engine tests that the row of its rule
-                             names, and fails if they all pass; and so for what
-                             no document has a rule of, with the tests of a suite
-  mutants.py NAME ...        those of a document, or of a rule: "version-two",
-                             "version-two:7.1.2 #1"; of "suites", of one of these, or
-                             one: "suites:MrPool", "suites:MrPool #1"
-  mutants.py --check         builds nothing: each mutation still applies, and
-                             each rule with an engine test has one, or a reason
+  mutants.py                 for each mutation: build the engine with it and run the
+                             engine tests that the row of its rule names. Fail if they
+                             all pass. Behaviour without a rule in a document has the
+                             tests of a suite.
+  mutants.py NAME ...        the mutations of a document or of a rule ("version-two",
+                             "version-two:7.1.2 #1"), of all suites ("suites"), of one
+                             ("suites:MrPool"), or a single one ("suites:MrPool #1")
+  mutants.py --check         build nothing. Check that each mutation still applies, and
+                             that each rule with an engine test has a mutation or a
+                             reason.
   mutants.py --simulation [NAME ...]
-                             puts defects back, or those of a name ("P1", "T2 #1"),
-                             into the engine or into the simulation's model of what
-                             is around it, and fails if the simulation's fixed seeds
-                             do not notice; says at which seed they do
+                             reintroduce former defects, or the named ones ("P1",
+                             "T2 #1"), into the engine or into the simulation's model
+                             of its environment. Print the seed that detects each, and
+                             fail if none of the fixed seeds does.
 
 Documentation/conformance/mutants has the mutations, a file for each table:
 
   4.2.1.2 #1, 4.2.3 #1                 the rules that it breaks
     conn/receive.cc                    a file of the core
-    - received) > 1                    found there exactly once, but for spaces
-    + received) > 2                    what is put in its place
+    - received) > 1                    occurs there exactly once, spaces aside
+    + received) > 2                    the replacement
 
   5.1 #2: in a header                  or why a rule has none
 
-Several files, and pairs of lines, may follow one another; a rule that is kept in
-several places may have several entries. kunit/core/mutants.txt is written the same way,
-with suites of the tests in place of sections, and so is kunit/simulation/mutants.txt,
-with defects in place of rules. A file outside the core has its path in the checkout:
-include/rpcrdma/..., or, in the simulation's table, kunit/simulation/... Not for "make
-check", which only does --check: all of them take some ten minutes.
+Several files, and pairs of lines, may follow one another; a rule that is implemented in
+several places may have several entries. kunit/core/mutants.txt has the same format, with
+suites of the tests in place of sections. kunit/simulation/mutants.txt has defects in place
+of rules. A file outside the core has its path in the checkout: include/rpcrdma/..., or, in
+the simulation's table, kunit/simulation/... All mutations take some ten minutes, so "make
+check" only runs --check.
 """
 import argparse
 import glob

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """Check that Documentation/debugging.rst has each reason that the module logs.
 
-A reason is a static string of several words that is no format: it is logged by another
-place than the one that has it.
+A reason is a static string of several words that is not a format: the code that logs it is
+in another place than the string.
 """
 import re
 import sys

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # Install, with apt, the Debian packages that building, "make demo" and
-# "make check" need. Says nothing and needs no network when all are there.
+# "make check" need. Prints nothing and needs no network if all are installed.
 #
 #   scripts/setup.sh [build|demo|check|matrix|deb|rpm|bench|cost|tools]
-#   default: check, which has the first two, deb and rpm, and matrix is the same
+#   default: check, which includes build, demo, deb and rpm; matrix is the same as check
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")/.." && pwd)

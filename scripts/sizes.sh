@@ -1,11 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Check that no source file has more lines than its kind may have: a header of the
-# interface 350, a source of the product 600, a test 800. A file that is longer has more
-# than one subject: split it by these, not at a line.
+# Check that no source file exceeds the maximum number of lines of its kind: a header of
+# the interface 350, a source of the product 600, a test 800. A longer file has more than
+# one subject: split it by subject, not at a line.
 #
-#   sizes.sh		prints each file that is too long; not 0: there is one
+#   sizes.sh		print each file that is too long; exit status 1 if there is one
 #
 # Those in LONGER are still too long. None may be added, and one that has become short
 # enough has to be removed.

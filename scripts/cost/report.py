@@ -26,9 +26,8 @@ import heat
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 DOCS = os.path.join(HERE, "..", "..", "Documentation", "performance")
-# A row may be this much above its committed figure; one of several operations at a time
-# this much, as which of them meet, and which pages follow each other in memory, differs
-# from run to run.
+# A row may exceed its committed figure by the first; a row with several operations at a time
+# by the second, because their overlap, and the contiguity of their pages, vary.
 TOLERANCE = 1.02
 TOLERANCE_AT_DEPTH = 1.04
 
