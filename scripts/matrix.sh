@@ -167,7 +167,7 @@ for suite in "${suites[@]}"; do
 		ours=$counts
 		all_passed
 		if [ -z "${SHORT:-}" ]; then
-			say "$suite: a guest with the kernel's own"
+			say "$suite: a guest with the in-tree module"
 			guest "$dir" own in-tree
 			own=$counts
 		fi
@@ -183,7 +183,7 @@ done
 
 row='%-28s %-24s %-14s %-9s %-20s %-24s %s\n'
 # shellcheck disable=SC2059
-printf "$row" suite kernel module KUnit "guest, this module" "guest, the kernel's own" packages
+printf "$row" suite kernel module KUnit "guest, this module" "guest, in-tree module" packages
 for line in "${table[@]}"; do
 	IFS='|' read -ra columns <<<"$line"
 	# shellcheck disable=SC2059

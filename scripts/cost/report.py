@@ -31,7 +31,7 @@ DOCS = os.path.join(HERE, "..", "..", "Documentation", "performance")
 TOLERANCE = 1.02
 TOLERANCE_AT_DEPTH = 1.04
 
-NAMES = {"own": "kernel's own", "v1": "version 1", "v2": "version 2", "tcp": "TCP"}
+NAMES = {"own": "in-tree", "v1": "version 1", "v2": "version 2", "tcp": "TCP"}
 
 # Counted for each operation: instructions of these modules, or entries of these functions.
 INSTRUCTIONS = {
@@ -131,7 +131,7 @@ def table(figures, kinds):
     base = figures.get("own")
     lines = [["operation.octets.depth", "what"] + [NAMES[k] for k in kinds]]
     if base:
-        lines[0] += [f"{NAMES[k]} / own" for k in kinds if k not in ("own", "tcp")]
+        lines[0] += [f"{NAMES[k]} / in-tree" for k in kinds if k not in ("own", "tcp")]
     for row, first in figures[kinds[0]].items():
         for what in first:
             numbers = {k: figures[k].get(row, {}).get(what) for k in kinds}
@@ -159,7 +159,7 @@ def write_csv(lines, path):
 
 
 def plot(figures, kinds, what, path):
-    """A bar for each row: the quantity, as a part of the kernel's own."""
+    """A bar for each row: the quantity, as a ratio to the in-tree module's."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -175,7 +175,7 @@ def plot(figures, kinds, what, path):
         axes.bar([i + n * width for i in range(len(rows))], heights, width, label=NAMES[kind])
     axes.axhline(1, color="black", linewidth=0.8)
     axes.set_xticks([i + 0.4 - width / 2 for i in range(len(rows))], rows, rotation=40, ha="right", fontsize=8)
-    axes.set_ylabel(f"{what}: part of the kernel's own")
+    axes.set_ylabel(f"{what}, relative to the in-tree module")
     axes.legend(loc="lower right")
     chart.tight_layout()
     chart.savefig(path, metadata={"Date": None})

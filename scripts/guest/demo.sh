@@ -72,7 +72,7 @@ show_connections()
 {
 	local line
 	if [ $MODULE_KIND = in-tree ]; then
-		echo "     version 1 only: the kernel's own module"
+		echo "     version 1 only: the in-tree module"
 		return
 	fi
 	connections | grep ' state=open ' | while read -r line; do
