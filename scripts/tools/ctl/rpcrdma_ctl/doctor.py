@@ -55,7 +55,7 @@ def check_module(system, report):
     if len([name for name in module["files"] if "/updates/" in name]) > 1:
         report.add("shadowed", ERROR,
                    f"several modules are installed: {', '.join(module['files'])}; "
-                   f"modprobe takes {installed['file'] if installed else 'one of them'}",
+                   f"modprobe loads {installed['file'] if installed else 'one of them'}",
                    "make uninstall removes the one that make install has left under "
                    "updates/; then depmod -a")
     if not loaded:

@@ -23,7 +23,7 @@ def arguments():
         return sub
 
     command("status", "show module, devices, listeners, mounts and connections")
-    command("doctor", "look for what is wrong, and say what helps")
+    command("doctor", "report problems, each with a remedy")
     sub = command("top", "show the rates of connections and mounts")
     sub.add_argument("-d", "--delay", type=float, default=2, metavar="SECONDS",
                      help="time between two samples (default 2)")
@@ -41,7 +41,7 @@ def arguments():
     sub.add_argument("program", nargs=argparse.REMAINDER, metavar="-- PROGRAM",
                      help="run this, and end with it")
     sub = command("reload", "replace the loaded module by the installed one")
-    sub.add_argument("--dry-run", action="store_true", help="only say what would be done")
+    sub.add_argument("--dry-run", action="store_true", help="only print the actions")
     sub.add_argument("-t", "--time", type=float, default=30, metavar="SECONDS",
                      help="to wait for the end of connections (default 30)")
     sub = command("metrics", "print metrics for node_exporter's textfile collector")
