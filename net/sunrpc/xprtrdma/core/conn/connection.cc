@@ -290,8 +290,8 @@ void rpcrdma_conn_init(struct rpcrdma_conn *conn,
 		       const struct rpcrdma_conn_config *cfg)
 {
 	/*
-	 * Entries of the ring are written before they are read; it is most of
-	 * the memory.
+	 * Do not clear the ring, which is most of the memory: its entries are written
+	 * before they are read.
 	 */
 	__builtin_memset(conn, 0,
 			 __builtin_offsetof(struct rpcrdma_conn, pend));

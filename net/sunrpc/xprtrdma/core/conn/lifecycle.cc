@@ -16,7 +16,7 @@
  *
  * Each event that ends a connection has an errno for the attempt, and a reason for the
  * log unless it is ordinary. The first one counts. The errno for sunrpc's tasks is one
- * that sunrpc knows: it ends RPCs, even of hard mounts, for others.
+ * that sunrpc knows: for any other errno it ends RPCs, even of hard mounts.
  *
  * Locking
  *
@@ -308,9 +308,9 @@ constexpr told TOLD[] = {
 	{ E_NOMEM, E_NOBUFS },
 	/*
 	 * After ENETDOWN and ENETUNREACH, sunrpc ends the RPCs of a mount in a
-	 * container, even of a hard one. The port reports ENETDOWN when the
-	 * container's network is lost. A device, an address or a route may
-	 * return.
+	 * container, even of a hard one. The port reports ENETDOWN when the container's
+	 * network is lost. A missing device, address or route has another errno,
+	 * because it may return.
 	 */
 	{ E_NETDOWN, E_NETDOWN },
 	{ E_NETUNREACH, E_HOSTUNREACH },
@@ -402,8 +402,9 @@ rpcrdma_lifecycle_cm_event(struct rpcrdma_lifecycle *life,
 			   enum rpcrdma_cm_event event, int rejection)
 {
 	/*
-	 * If a peer ends a connection before its connection manager has received this
-	 * end's confirmation, it rejects the connection, although it was established.
+	 * A peer may end a connection before its connection manager has received this
+	 * end's confirmation. The connection manager then rejects the connection,
+	 * although it was established.
 	 */
 	if (event == RPCRDMA_CM_REJECTED && rejection != RPCRDMA_REJECT_STALE &&
 	    (life->stage == RPCRDMA_STAGE_OPENING ||

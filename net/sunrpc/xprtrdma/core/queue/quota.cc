@@ -143,8 +143,9 @@ enum : u8 {
 
 /*
  * Accounts that wait for a Reply precede all that wait for a Call. They only require
- * that no more than the limit is used, and their Replies release the memory they hold.
- * After Calls that wait for that memory they would never be woken.
+ * that no more than the limit is used, and their Replies release the memory that they
+ * hold. If they were queued after Calls that wait for this memory, neither would be
+ * woken.
  */
 void enqueue(struct rpcrdma_quota *all, struct rpcrdma_quota_account *account,
 	     enum rpcrdma_quota_use use)

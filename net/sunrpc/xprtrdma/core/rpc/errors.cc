@@ -186,10 +186,10 @@ void rpcrdma_peer_limits_learn(struct rpcrdma_peer_limits *learned, u64 now,
 }
 
 /*
- * A server accepts continued Calls only while it has memory for all that it was
- * sent and has not executed yet; without memory, it closes the connection. If
- * all of them were continued on the next one, too, that would repeat. A Read
- * chunk is read when the server has memory.
+ * A server accepts continued Calls only while it has memory for all that it was sent
+ * and has not executed yet; without memory, it closes the connection. If the client
+ * continued them all on the next connection, the server would close that, too. A Call
+ * in Read chunks waits at the server until there is memory to read it.
  */
 void rpcrdma_peer_limits_lost(struct rpcrdma_peer_limits *learned, u64 now)
 {

@@ -179,9 +179,8 @@ struct rpcrdma_step proceed(struct rpcrdma_exchange *x, stage next)
 }
 
 /*
- * Refuse a Reply that cannot be used, when another attempt might bring another
- * such Reply: its RPC ends (DR 4.1.3, VT A.1), once its memory is out of the
- * peer's reach.
+ * Refuse a Reply that cannot be used. Its RPC ends (DR 4.1.3, VT A.1) once its memory
+ * is out of the peer's reach, because another attempt might get such a Reply again.
  */
 struct rpcrdma_step refuse(struct rpcrdma_exchange *x, u32 todo, int status,
 			   const char *reason)

@@ -67,8 +67,8 @@ call_planner::call_planner(const struct rpcrdma_conn *conn,
 	const u32 position = call->item_position;
 
 	/*
-	 * Avoid combinations that version 1 permits, but that servers may never have
-	 * received from the client that all of them were tested with.
+	 * Avoid combinations that version 1 permits, but that the in-tree client does
+	 * not send: servers may be tested with that client only.
 	 */
 	simple_ = conn->version == RPCRDMA_VERS_1;
 	chunks_ = limits_.max_segs &&
@@ -147,8 +147,8 @@ reply_resources call_planner::complete_reply() const
 }
 
 /*
- * Return true if a Reply chunk alone can replace @o, the Write chunk of which
- * may have too many segments.
+ * Return true if a Reply chunk alone can replace the chunks of @o. The Write chunk of
+ * @o may have too many segments.
  */
 bool call_planner::whole_ok(const reply_resources &o) const
 {

@@ -166,10 +166,10 @@ void list_decoder::sort_chunks()
 }
 
 /*
- * Decode Read segments of a version that leaves the order to the sender:
- * afterwards the lists are sorted as usual. A list is read twice, because
- * sorting its segments would cost more: the first pass finds and counts the
- * chunks, of which there are few, the second stores each segment in its place.
+ * Decode Read segments of a version that leaves the order to the sender: afterwards the
+ * lists are sorted as usual. A list is read twice, because sorting its segments would
+ * cost more: the first pass finds and counts the chunks, of which there are few; the
+ * second pass stores each segment in its place.
  */
 bool list_decoder::reads_in_any_order()
 {
