@@ -143,7 +143,7 @@ rpcrdma_send *pop_send_with_room(rpcrdma_ep_core *core, u32 octets);
  * work may be posted. If the completion of that work covers this item, the item is
  * reported as failed.
  */
-bool hand_over_send(rpcrdma_ep_core *core, rpcrdma_send *s);
+bool submit_send(rpcrdma_ep_core *core, rpcrdma_send *s);
 
 /* Count, stamp and post a queued message, or a message of a continued sequence. */
 bool post_send(rpcrdma_ep_core *core, rpcrdma_send *s);

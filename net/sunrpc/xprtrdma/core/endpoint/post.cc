@@ -192,7 +192,7 @@ bool post_rdma(rpcrdma_ep_core *core, rpcrdma_work *work)
 	return false;
 }
 
-bool hand_over_send(rpcrdma_ep_core *core, rpcrdma_send *s)
+bool submit_send(rpcrdma_ep_core *core, rpcrdma_send *s)
 {
 	if (s->exposed) [[unlikely]] {
 		expose_reply(core, s->exposed);
@@ -210,7 +210,7 @@ bool post_send(rpcrdma_ep_core *core, rpcrdma_send *s)
 			   static_cast<enum rpcrdma_kind>(s->work.kind),
 			   s->buf);
 	rpcrdma_sq_charge(&core->sq, &s->work.wrs);
-	return hand_over_send(core, s);
+	return submit_send(core, s);
 }
 
 u32 watch_stall(rpcrdma_ep_core *core)
@@ -251,7 +251,7 @@ bool rpcrdma_core_post_control(struct rpcrdma_ep_core *core,
 {
 	prepare_send(s, RPCRDMA_WORK_CONTROL, inv_handle);
 	rpcrdma_sq_charge(&core->sq, &s->work.wrs);
-	return hand_over_send(core, s);
+	return submit_send(core, s);
 }
 
 void rpcrdma_core_pump(struct rpcrdma_ep_core *core)

@@ -102,7 +102,7 @@ int rpcrdma_core_send_call(struct rpcrdma_ep_core *core, struct rpcrdma_send *s,
 	}
 	if (x)
 		rpcrdma_exchange_sent(x, &core->conn, false);
-	if (!hand_over_send(core, s)) [[unlikely]]
+	if (!submit_send(core, s)) [[unlikely]]
 		core->todo |= RPCRDMA_TODO_CALL_REFUSED;
 	return 0;
 }
@@ -138,7 +138,7 @@ int rpcrdma_core_send_reply(struct rpcrdma_ep_core *core,
 	if (may == RPCRDMA_SQ_WAIT) [[unlikely]] {
 		list_push_back(&s->work.list, &core->messages);
 		rpcrdma_core_pump(core);
-	} else if (!hand_over_send(core, s)) [[unlikely]] {
+	} else if (!submit_send(core, s)) [[unlikely]] {
 		core->todo |= RPCRDMA_TODO_SEND_REFUSED;
 	}
 	return 0;
