@@ -100,5 +100,5 @@ void rpcrdma_netlink_changed(struct rpcrdma_ep *ep)
 
 #include "../../net/sunrpc/xprtrdma/sunrpc/responder.c"
 #include "../../net/sunrpc/xprtrdma/sunrpc/client_bc.c"
-#include "../../net/sunrpc/xprtrdma/sunrpc/client_link.c"
+#include "../../net/sunrpc/xprtrdma/sunrpc/client_connect.c"
 #include "../../net/sunrpc/xprtrdma/sunrpc/client.c"

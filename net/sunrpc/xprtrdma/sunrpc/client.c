@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The client's transport class "rdma": its operations, and the life of a transport.
- * client_link.c has its connection.
+ * client_connect.c has its connection.
  */
 
 #include <linux/module.h>
@@ -60,7 +60,7 @@ static void rpcrdma_client_connect(struct rpc_xprt *xprt, struct rpc_task *task)
 /* Close the connection, if there is one. The caller has the write lock. */
 static void rpcrdma_client_close(struct rpc_xprt *xprt)
 {
-	rpcrdma_client_link(rpcrdma_xprt_client(xprt), true);
+	rpcrdma_client_reconnect(rpcrdma_xprt_client(xprt), true);
 }
 
 static void rpcrdma_client_inject_disconnect(struct rpc_xprt *xprt)

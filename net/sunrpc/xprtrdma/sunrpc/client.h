@@ -42,7 +42,7 @@ static inline struct rpcrdma_client *rpcrdma_xprt_client(struct rpc_xprt *xprt)
 	return container_of(xprt, struct rpcrdma_client, requester.xprt);
 }
 
-/* ---- client_link.c ---- */
+/* ---- client_connect.c ---- */
 
 /* Return the connection, with a reference for the caller, or NULL. Any context. */
 struct rpcrdma_ep *rpcrdma_client_ep(struct rpcrdma_client *client);
@@ -50,7 +50,7 @@ struct rpcrdma_ep *rpcrdma_client_ep(struct rpcrdma_client *client);
  * Reconnect or, with @close, disconnect, in the order given by the engine. The caller
  * has the write lock, which is released after a reconnect. Sleeps.
  */
-void rpcrdma_client_link(struct rpcrdma_client *client, bool close);
+void rpcrdma_client_reconnect(struct rpcrdma_client *client, bool close);
 /* End the connection, if any, and wait until it is gone. Sleeps. */
 void rpcrdma_client_disconnect(struct rpcrdma_client *client);
 /* Work function of client->connect_worker */

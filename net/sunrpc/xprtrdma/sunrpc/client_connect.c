@@ -260,7 +260,7 @@ static void rpcrdma_client_down(struct rpc_xprt *xprt)
 	xprt_disconnect_done(xprt);
 }
 
-void rpcrdma_client_link(struct rpcrdma_client *client, bool close)
+void rpcrdma_client_reconnect(struct rpcrdma_client *client, bool close)
 {
 	struct rpc_xprt *xprt = &client->requester.xprt;
 	struct rpcrdma_reconnect_walk walk = {
@@ -322,6 +322,6 @@ void rpcrdma_client_connect_worker(struct work_struct *work)
 
 	if (atomic_read(&client->requester.xprt.swapper))
 		current->flags |= PF_MEMALLOC;
-	rpcrdma_client_link(client, false);
+	rpcrdma_client_reconnect(client, false);
 	current_restore_flags(pflags, PF_MEMALLOC);
 }
