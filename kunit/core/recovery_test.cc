@@ -14,7 +14,7 @@ namespace
 constexpr u32 X = 0x12345678;
 
 /*
- * A Requester that plans a Call, whose peer refuses the Call, and that plans it
+ * A Requester: it plans a Call, its peer refuses the Call, and it plans the Call
  * again within the remaining limits
  */
 class requester

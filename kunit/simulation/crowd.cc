@@ -138,7 +138,7 @@ bool crowd::join(connection &c, u32 number)
 
 	rpcrdma_core_reserve(&memory_, &server.account, server.control.params,
 			     &sizes, MESSAGE);
-	/* What a hostile client causes is no error of this end. */
+	/* Failures that a hostile client causes are no error of this end. */
 	server.excused = c.of->what != kind::honest;
 	if (listener_.admit(server))
 		return true;

@@ -92,7 +92,7 @@ void rpcrdma_svc_call_free(struct rpcrdma_recv *rv);
 void rpcrdma_svc_call_release(struct rpcrdma_recv *rv);
 /* Return true if the quota of @user, a connection, has @octets for a Call. */
 bool rpcrdma_svc_call_room(void *user, u64 octets);
-/* Exchange pulled pages for @pages of a thread, as many. */
+/* Exchange pulled pages for the same number of @pages of a thread. */
 void rpcrdma_svc_swap_pages(struct rpcrdma_recv *rv, struct page **pages);
 /*
  * Allocate pages for a Call, which no thread has received yet, without waiting. Return
