@@ -201,7 +201,7 @@ void rpcrdma_core_open_later(struct rpcrdma_ep_core *core);
 /* ---- Setup ---- */
 
 /**
- * rpcrdma_core_make() - execute the next steps to set up a connection
+ * rpcrdma_core_setup() - execute the next steps to set up a connection
  * @core: connection
  * @result: 0 at first, or the errno for which there is no id of the connection manager;
  *	then of the wait: 0, or -ETIMEDOUT if it ended before life->step_done
@@ -210,8 +210,8 @@ void rpcrdma_core_open_later(struct rpcrdma_ep_core *core);
  * Context: no lock held, may sleep.
  * Return: WAIT, to wait for life->step_done for @ms; or END with @status.
  */
-struct rpcrdma_setup_step rpcrdma_core_make(struct rpcrdma_ep_core *core,
-					    int result);
+struct rpcrdma_setup_step rpcrdma_core_setup(struct rpcrdma_ep_core *core,
+					     int result);
 
 /* ---- Control messages for the transport; the lock is held ---- */
 
@@ -256,16 +256,16 @@ u32 rpcrdma_core_send_done(struct rpcrdma_ep_core *core, u32 xid,
 enum rpcrdma_teardown rpcrdma_core_teardown(struct rpcrdma_ep_core *core);
 
 /**
- * rpcrdma_core_release_next() - get the next step of the teardown, for
- *	rpcrdma_port_release_next()
+ * rpcrdma_core_teardown_next() - get the next step of the teardown, for
+ *	rpcrdma_port_teardown_next()
  * @core: connection
  * @result: of STOP, 0 for any other step
  *
  * Context: lock held.
  * Return: the next step.
  */
-enum rpcrdma_teardown rpcrdma_core_release_next(struct rpcrdma_ep_core *core,
-						int result);
+enum rpcrdma_teardown rpcrdma_core_teardown_next(struct rpcrdma_ep_core *core,
+						 int result);
 
 /**
  * rpcrdma_core_destroy() - release what the endpoint keeps until its last reference is

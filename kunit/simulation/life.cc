@@ -39,7 +39,7 @@ rpcrdma_ep_params endpoint::settings_of(const endpoint_params &p)
 /* Run the setup context until it has to wait. */
 void endpoint::make(int result)
 {
-	const rpcrdma_setup_step m = rpcrdma_core_make(this, result);
+	const rpcrdma_setup_step m = rpcrdma_core_setup(this, result);
 
 	if (m.what == RPCRDMA_SETUP_WAIT) {
 		sleeps_ = true;
@@ -447,10 +447,10 @@ void rpcrdma_port_confirm(struct rpcrdma_ep_core *)
 {
 }
 
-enum rpcrdma_teardown rpcrdma_port_release_next(struct rpcrdma_ep_core *core,
-						int result)
+enum rpcrdma_teardown rpcrdma_port_teardown_next(struct rpcrdma_ep_core *core,
+						 int result)
 {
-	return rpcrdma_core_release_next(core, result);
+	return rpcrdma_core_teardown_next(core, result);
 }
 
 int rpcrdma_port_release(struct rpcrdma_ep_core *core,

@@ -153,14 +153,14 @@ void rpcrdma_port_confirm(struct rpcrdma_ep_core *core);
 /* ---- Teardown, no lock held; may sleep ---- */
 
 /**
- * rpcrdma_port_release_next - take the lock and call rpcrdma_core_release_next()
+ * rpcrdma_port_teardown_next - take the lock and call rpcrdma_core_teardown_next()
  * @core: connection
  * @result: of the last step
  *
  * Return: the next step.
  */
-enum rpcrdma_teardown rpcrdma_port_release_next(struct rpcrdma_ep_core *core,
-						int result);
+enum rpcrdma_teardown rpcrdma_port_teardown_next(struct rpcrdma_ep_core *core,
+						 int result);
 
 /**
  * rpcrdma_port_release - do what a step means for the device and for the transport

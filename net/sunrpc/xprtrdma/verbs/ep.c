@@ -251,11 +251,11 @@ int rpcrdma_port_release(struct rpcrdma_ep_core *core,
 	return 0;
 }
 
-enum rpcrdma_teardown rpcrdma_port_release_next(struct rpcrdma_ep_core *core,
-						int result)
+enum rpcrdma_teardown rpcrdma_port_teardown_next(struct rpcrdma_ep_core *core,
+						 int result)
 {
 	return rpcrdma_locked(&rpcrdma_ep_of(core)->lock,
-			      rpcrdma_core_release_next(core, result));
+			      rpcrdma_core_teardown_next(core, result));
 }
 
 /* Wait for the end of a step of the teardown. */
@@ -366,7 +366,7 @@ struct rpcrdma_setup_step rpcrdma_port_make_next(struct rpcrdma_ep_core *core,
 }
 
 /**
- * rpcrdma_ep_make - set up a connection, as far as this end can
+ * rpcrdma_ep_setup - set up a connection, as far as this end can
  * @ep: endpoint, which has an id unless @rc is the reason for having none
  * @rc: 0 or a negative errno
  *
@@ -374,13 +374,13 @@ struct rpcrdma_setup_step rpcrdma_port_make_next(struct rpcrdma_ep_core *core,
  * returned.
  * Return: 0; or a negative errno, the connection is closing then.
  */
-int rpcrdma_ep_make(struct rpcrdma_ep *ep, int rc)
+int rpcrdma_ep_setup(struct rpcrdma_ep *ep, int rc)
 {
 	struct rpcrdma_setup_step m;
 
 	if (!rc)
 		rc = rpcrdma_auth_setup(ep);
-	while ((m = rpcrdma_core_make(&ep->core, rc)).what != RPCRDMA_SETUP_END)
+	while ((m = rpcrdma_core_setup(&ep->core, rc)).what != RPCRDMA_SETUP_END)
 		rc = rpcrdma_ep_wait(ep, m.ms);
 	/* The teardown of a server's connection may free @ep after this. */
 	complete_all(&ep->made);
@@ -427,7 +427,7 @@ struct rpcrdma_ep *rpcrdma_ep_connect(struct net *net,
 	rc = PTR_ERR_OR_ZERO(id);
 	if (!rc)
 		ep->id = id;
-	rc = rpcrdma_ep_make(ep, rc);
+	rc = rpcrdma_ep_setup(ep, rc);
 	if (!rc)
 		goto out;
 

@@ -275,7 +275,7 @@ void rpcrdma_ep_peer(struct rpcrdma_cm_peer *peer,
 /* ---- ep.c; listen.c comes after it ---- */
 
 struct rpcrdma_ep *rpcrdma_ep_alloc(bool client);
-int rpcrdma_ep_make(struct rpcrdma_ep *ep, int rc);
+int rpcrdma_ep_setup(struct rpcrdma_ep *ep, int rc);
 /* Copy an IPv4 or IPv6 address. */
 void rpcrdma_ep_address(struct sockaddr_storage *to, const struct sockaddr *addr);
 

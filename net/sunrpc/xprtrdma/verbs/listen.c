@@ -63,7 +63,7 @@ static void rpcrdma_ep_accept(struct work_struct *work)
 	 * If the connection cannot be accepted, it is rejected when its id is
 	 * destroyed.
 	 */
-	rc = rpcrdma_ep_make(ep, 0);
+	rc = rpcrdma_ep_setup(ep, 0);
 	if (rc)
 		pr_warn_ratelimited("rpcrdma: connection from %pISpc cannot be set up: error %d\n",
 				    &remote, rc);

@@ -346,8 +346,8 @@ void rpcrdma_core_open_later(struct rpcrdma_ep_core *core)
 	rpcrdma_core_events(core, LATER);
 }
 
-struct rpcrdma_setup_step rpcrdma_core_make(struct rpcrdma_ep_core *core,
-					    int result)
+struct rpcrdma_setup_step rpcrdma_core_setup(struct rpcrdma_ep_core *core,
+					     int result)
 {
 	rpcrdma_setup_step m;
 

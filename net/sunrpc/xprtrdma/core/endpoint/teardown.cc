@@ -61,8 +61,8 @@ void end_all_exposed(rpcrdma_ep_core *core)
 
 using namespace rpcrdma;
 
-enum rpcrdma_teardown rpcrdma_core_release_next(struct rpcrdma_ep_core *core,
-						int result)
+enum rpcrdma_teardown rpcrdma_core_teardown_next(struct rpcrdma_ep_core *core,
+						 int result)
 {
 	const bool was_unstopped = core->life.unstopped;
 	const enum rpcrdma_teardown what = rpcrdma_lifecycle_next_teardown(
@@ -79,7 +79,7 @@ enum rpcrdma_teardown rpcrdma_core_teardown(struct rpcrdma_ep_core *core)
 
 	for (;;) {
 		const enum rpcrdma_teardown what =
-			rpcrdma_port_release_next(core, result);
+			rpcrdma_port_teardown_next(core, result);
 
 		if (waits(what))
 			return what;
