@@ -90,7 +90,7 @@ deb:
 	scripts/setup.sh deb
 	scripts/deb.sh
 
-# A package of the DKMS sources for hosts that have RPM, in rpm/
+# The same packages for hosts that have RPM, in rpm/
 rpm:
 	scripts/setup.sh rpm
 	scripts/rpm.sh
@@ -169,8 +169,8 @@ help:
 	@echo '  make modules_install  install it under updates/ and run depmod (INSTALL_MOD_PATH= is honoured)'
 	@echo '  make install          the same for a running system, with checks before it; make uninstall'
 	@echo '  make dkms_install     install it through DKMS, for future kernels, too'
-	@echo '  make deb              Debian packages, in deb/: DKMS sources, documents'
-	@echo '  make rpm              an RPM package of the DKMS sources, in rpm/'
+	@echo '  make deb              Debian packages, in deb/: DKMS sources, programs, library, documents'
+	@echo '  make rpm              the same as RPM packages, in rpm/'
 	@echo '  make lib              librpcrdma2, the protocol engine for programs; make lib-install (PREFIX=, DESTDIR=)'
 	@echo '  make tools            rpcrdma-ping; make tools-install, which installs rpcrdma-ctl, too (PREFIX=, DESTDIR=)'
 	@echo '  make docs             HTML and man pages, with a reference of the core, in Documentation/_build'

@@ -4,7 +4,7 @@
 # Test the packages that "make deb" builds with the tools of a Debian suite: lintian's
 # report, and their life cycle in a system of that suite: installation, later kernels,
 # kernels that the module does not build for, upgrade, purge. In this system's suite,
-# also rpmlint's report on the package of "make rpm". Prints one result line for each.
+# also rpmlint's report on the packages of "make rpm". Prints one result line for each.
 #
 #   scripts/package-test.sh DIR [SUITE]
 #

@@ -20,8 +20,9 @@ build=(make gcc-12 g++-12 linux-headers-amd64 kmod)
 demo=(qemu-system-x86 busybox-static cpio linux-image-amd64
       nfs-common nfs-kernel-server rpcbind rdma-core iproute2 procps
       gcc libc6-dev binutils)
-deb=(make g++ dpkg-dev debhelper dh-dkms python3-sphinx nlohmann-json3-dev libibverbs-dev librdmacm-dev)
-rpm=(make rpm)
+deb=(make g++ dpkg-dev debhelper dh-dkms python3-sphinx nlohmann-json3-dev libibverbs-dev librdmacm-dev
+     libssl-dev)
+rpm=(make rpm g++ binutils python3-sphinx nlohmann-json3-dev libibverbs-dev librdmacm-dev libssl-dev)
 check=(ccache g++ cmake pkg-config libgtest-dev clang libclang-rt-14-dev clang-format clang-tidy
        gcc-12-aarch64-linux-gnu g++-12-aarch64-linux-gnu
        coccinelle sparse shellcheck
@@ -33,7 +34,7 @@ check=(ccache g++ cmake pkg-config libgtest-dev clang libclang-rt-14-dev clang-f
        systemd udev nftables tshark bpftrace)
 
 cost=(python3 python3-matplotlib libibverbs-dev librdmacm-dev ibverbs-providers)
-tools=(make g++ binutils nlohmann-json3-dev libibverbs-dev librdmacm-dev ibverbs-providers)
+tools=(make g++ binutils nlohmann-json3-dev libibverbs-dev librdmacm-dev ibverbs-providers libssl-dev)
 bench=(make g++ libbenchmark-dev clang libclang-rt-14-dev)
 
 case $what in
