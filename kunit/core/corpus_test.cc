@@ -25,10 +25,15 @@ struct target {
 };
 
 const target targets[] = {
-	{ "msg", fuzz_msg },	       { "nomsg", fuzz_nomsg },
-	{ "done", fuzz_done },	       { "error", fuzz_error },
-	{ "connprop", fuzz_connprop }, { "connection", fuzz_connection },
-	{ "private", fuzz_private },   { "v1", fuzz_v1 },
+	{ "msg", fuzz_msg },
+	{ "nomsg", fuzz_nomsg },
+	{ "done", fuzz_done },
+	{ "error", fuzz_error },
+	{ "connprop", fuzz_connprop },
+	{ "connection", fuzz_connection },
+	{ "private", fuzz_private },
+	{ "v1", fuzz_v1 },
+	{ "handshake", fuzz_handshake },
 };
 
 struct replay {

@@ -22,6 +22,9 @@ int fuzz_v1(const uint8_t *data, size_t size);
 /* Two engines, and a script of events */
 int fuzz_connection(const uint8_t *data, size_t size);
 
+/* The handshake of host authentication, and a script of what an attacker does to it */
+int fuzz_handshake(const uint8_t *data, size_t size);
+
 /* The private message of a connection request */
 int fuzz_private(const uint8_t *data, size_t size);
 

@@ -254,6 +254,51 @@ void connection_seeds()
 	}
 }
 
+/* Operations and settings are those of fuzz_handshake.cc. */
+void handshake_seeds()
+{
+	const std::string t = "handshake";
+	constexpr uint8_t C = 0, S = 1, CHANGE = 1 << 1, TRUNCATE = 2 << 1,
+			  TWICE = 3 << 1, REPLAY = 5 << 1, ANSWER = 6 << 1,
+			  INJECT = 7 << 1;
+	const octets all = { C, S, C, S, C };
+
+	for (uint8_t settings : { 0, 1, 2, 3, 4, 6, 8, 9, 16, 19, 32, 35 }) {
+		octets data{ settings };
+
+		data.insert(data.end(), all.begin(), all.end());
+		write(t, "settings-" + std::to_string(settings), data);
+	}
+	for (uint8_t settings : { 0, 3 }) {
+		const std::string s = settings ? "-required" : "";
+
+		for (uint8_t n = 0; n < 5; n++) {
+			const std::string at = std::to_string(n) + s;
+			octets data{ settings }, twice, cut, again;
+
+			data.insert(data.end(), all.begin(), all.begin() + n);
+			twice = cut = again = data;
+			data.push_back(CHANGE | all[n]);
+			data.insert(data.end(), { 0, 120, 1 });
+			write(t, "change-" + at, data);
+			twice.push_back(TWICE | all[n]);
+			write(t, "twice-" + at, twice);
+			cut.push_back(TRUNCATE | all[n]);
+			cut.push_back(2);
+			write(t, "truncate-" + at, cut);
+			again.insert(again.end(),
+				     { REPLAY | C, 0, REPLAY | S, 0 });
+			write(t, "replay-" + at, again);
+		}
+		write(t, "no-memory" + s, { settings, C, ANSWER | S, 3, S });
+		write(t, "revoked" + s,
+		      { settings, C, S, C, ANSWER | S, 2, S });
+		write(t, "failure" + s,
+		      { settings, C, INJECT | S, 0, 3, 0, 0, 0, 1, 0, 0, 0, 4,
+			0, 0, 0, 1 });
+	}
+}
+
 void private_seeds()
 {
 	const octets good = { 0xf6, 0xab, 0x0e, 0x18, 1, 1, 3, 255 };
@@ -370,6 +415,7 @@ int main(int argc, char **argv)
 	control_seeds();
 	connprop_seeds();
 	connection_seeds();
+	handshake_seeds();
 	private_seeds();
 	v1_seeds();
 	return 0;
