@@ -64,7 +64,7 @@ def names_in(kind, code):
         return None
     if kind == "struct":
         body = code[code.index("{") + 1:code.rindex("}")]
-        fields = re.findall(r"\(\*(\w+)\)\(|(\w+)(?:\[[^\]]*\])?;", body)
+        fields = re.findall(r"\(\*(\w+)\)\(|(\w+)(?:\[[^\]]*\])*;", body)
         return {a or b for a, b in fields}
     inside = code[code.index("(") + 1:code.rindex(")")]
     function = re.findall(r"\(\*(\w+)\)\([^)]*\)", inside)

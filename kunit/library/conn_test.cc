@@ -38,8 +38,8 @@ public:
 		: storage_(rpcrdma2_conn_size() / sizeof(max_align_t) + 1)
 	{
 		config.user = this;
-		config.callbacks = { on_opened, on_received, on_failed,
-				     on_sent };
+		config.callbacks = { on_opened, on_received, on_failed, on_sent,
+				     on_auth };
 		EXPECT_EQ(rpcrdma2_conn_init(&conn, storage_.data(),
 					     storage_.size() *
 						     sizeof(max_align_t),
@@ -132,6 +132,9 @@ public:
 	uint32_t parts = 0;
 	size_t items = 0;
 	bytes assembly;
+	std::string secret; /* for host authentication; "": none */
+	unsigned asked = 0;
+	bool unavailable = false;
 
 private:
 	struct message {
@@ -193,6 +196,38 @@ private:
 	{
 		EXPECT_EQ(of(user).queued.erase(tx), 1u);
 		return 0;
+	}
+
+	/* Proofs that depend on the secret and on each byte, which is enough here */
+	static int on_auth(rpcrdma2_conn *,
+			   const rpcrdma2_auth_request *request,
+			   rpcrdma2_auth_answer *answer, void *user)
+	{
+		end &e = of(user);
+
+		e.asked++;
+		if (e.unavailable)
+			return RPCRDMA2_AUTH_UNAVAILABLE;
+		if (e.secret.empty() ||
+		    request->identity != std::string("client.test"))
+			return RPCRDMA2_AUTH_UNKNOWN;
+		if (!request->hash)
+			return RPCRDMA2_AUTH_FOUND;
+		EXPECT_EQ(request->hash, +RPCRDMA2_AUTH_SHA512);
+		EXPECT_EQ(request->proof_length, 64u);
+		for (int i = 0; i < 2; i++) {
+			std::string all = e.secret;
+
+			for (const auto &piece : request->input[i])
+				all.append(
+					static_cast<const char *>(piece.data),
+					piece.length);
+			for (uint32_t k = 0; k < request->proof_length; k++)
+				answer->proof[i][k] = static_cast<uint8_t>(
+					std::hash<std::string>{}(
+						all + std::to_string(k)));
+		}
+		return RPCRDMA2_AUTH_FOUND;
 	}
 
 	std::vector<max_align_t> storage_;
@@ -515,6 +550,86 @@ TEST(Conn, Closes)
 		     "the connection has ended");
 }
 
+rpcrdma2_config with_auth(bool client, uint32_t mode)
+{
+	rpcrdma2_config config = usual(client);
+
+	config.auth.mode = mode;
+	config.auth.own = client ? "client.test" : "server.test";
+	config.auth.nonce[0] = client;
+	return config;
+}
+
+TEST(Auth, BothEndsProveTheSecret)
+{
+	pair_of p{ with_auth(true, RPCRDMA2_AUTH_REQUIRE),
+		   with_auth(false, RPCRDMA2_AUTH_REQUIRE) };
+
+	p.client.secret = p.server.secret = "a secret";
+	p.run();
+	EXPECT_TRUE(p.client.opened && p.server.opened);
+	EXPECT_STREQ(p.client.info().auth, "authenticated");
+	EXPECT_STREQ(p.server.info().auth, "authenticated");
+	EXPECT_STREQ(p.client.info().auth_hash, "sha512");
+	EXPECT_STREQ(p.client.info().auth_peer, "server.test");
+	EXPECT_STREQ(p.server.info().auth_peer, "client.test");
+	EXPECT_EQ(p.client.asked, 1u);
+	EXPECT_EQ(p.server.asked, 2u);
+	p.client.send(RPCRDMA2_CALL, 5, 40);
+	p.run();
+	EXPECT_EQ(p.client.replies, std::vector<uint32_t>{ 5 });
+}
+
+/* Each failure ends the connection of the client, with the error and a reason. */
+TEST(Auth, Fails)
+{
+	const struct {
+		uint32_t client, server;
+		const char *secrets[2];
+		bool unavailable;
+		const char *says;
+	} cases[] = {
+		{ 2, 2, { "a", "b" }, false, "refuses" },
+		{ 2, 2, { "a", "" }, false, "refuses" },
+		{ 2, 0, { "a", "a" }, false, "does not take part" },
+		{ 0, 2, { "a", "a" }, false, "requires" },
+		{ 2, 2, { "a", "a" }, true, "not available" },
+	};
+
+	for (const auto &c : cases) {
+		pair_of p{ with_auth(true, c.client),
+			   with_auth(false, c.server) };
+
+		p.client.secret = c.secrets[0];
+		p.server.secret = c.secrets[1];
+		p.server.unavailable = c.unavailable;
+		p.run();
+		EXPECT_FALSE(p.client.opened) << c.says;
+		ASSERT_NE(rpcrdma2_conn_reason(p.client.conn), nullptr)
+			<< c.says;
+		EXPECT_NE(std::string(rpcrdma2_conn_reason(p.client.conn))
+				  .find(c.says),
+			  std::string::npos)
+			<< rpcrdma2_conn_reason(p.client.conn);
+		EXPECT_STREQ(p.client.info().auth, "failed");
+		EXPECT_EQ(p.client.send(RPCRDMA2_CALL, 5, 40),
+			  RPCRDMA2_ERR_AUTH);
+	}
+}
+
+TEST(Auth, OfferedAndUnused)
+{
+	pair_of p{ with_auth(true, RPCRDMA2_AUTH_OFFER) };
+
+	p.client.secret = "a";
+	p.run();
+	EXPECT_TRUE(p.client.opened && p.server.opened);
+	EXPECT_STREQ(p.client.info().auth, "unused");
+	EXPECT_STREQ(p.client.info().auth_hash, "none");
+	EXPECT_STREQ(p.server.info().auth, "none");
+	EXPECT_STREQ(p.server.info().auth_peer, "");
+}
+
 TEST(Conn, Init)
 {
 	alignas(16) static unsigned char storage[16384];
@@ -536,6 +651,17 @@ TEST(Conn, Init)
 		  RPCRDMA2_ERR_INVALID);
 	config = usual(true);
 	config.version_high = 3;
+	EXPECT_EQ(rpcrdma2_conn_init(&conn, storage, sizeof(storage), &config),
+		  RPCRDMA2_ERR_INVALID);
+	for (const char *own : { "", "two words" }) {
+		config = with_auth(true, RPCRDMA2_AUTH_REQUIRE);
+		config.auth.own = own;
+		/* A client without an identity has no secret. */
+		EXPECT_EQ(rpcrdma2_conn_init(&conn, storage, sizeof(storage),
+					     &config),
+			  *own ? +RPCRDMA2_ERR_INVALID : 0);
+	}
+	config = with_auth(true, 3);
 	EXPECT_EQ(rpcrdma2_conn_init(&conn, storage, sizeof(storage), &config),
 		  RPCRDMA2_ERR_INVALID);
 	/*

@@ -97,7 +97,9 @@ class Host(System):
         self.ran = []
         self.failing = ()       # programs
         self.starts = lambda: None
+        self.is_root = lambda: True
         self.file("/proc/sys/kernel/osrelease", KERNEL)
+        self.file("/proc/sys/kernel/hostname", "host.test")
         self.file("/sys/module/rpcrdma/version", "0.2")
         self.file("/sys/module/rpcrdma/srcversion", "A1")
         self.file("/sys/module/rpcrdma/refcnt", "0")
@@ -334,6 +336,56 @@ class Doctor(Test):
             self.host.family.count(name, 2)
             self.only(name.replace("_", "-"))
 
+    def key(self, flags="I--Q---", expires="perm", name="host.test", length=32):
+        self.host.file("/proc/keys",
+                       "0c1995e8 I--Q---     1 perm 1f3f0000     0 65534 keyring   _uid_ses.0: 1\n"
+                       f"1d2c3b4a {flags}     1 {expires} 3f010000     0     0 logon     "
+                       f"rpcrdma:{name}: {length}")
+
+    def require(self, name):
+        self.host.file(f"/sys/module/rpcrdma/parameters/{name}", "2")
+
+    def test_auth_good(self):
+        self.require("host_auth")
+        self.key()
+        self.only()
+        # Without a key in sight, another user than root knows nothing.
+        self.key(name="other.test")
+        self.only("auth-no-secret")
+        self.host.remove("/proc/keys")
+        self.host.is_root = lambda: False
+        self.only()
+
+    def test_auth_no_secret(self):
+        self.require("host_auth")
+        self.only("auth-no-secret")
+        self.assertIn("rpcrdma:host.test", self.run_tool("doctor")[1])
+        self.host.file("/sys/module/rpcrdma/parameters/host_identity", "mine.test")
+        self.key()
+        self.only("auth-no-secret")
+        self.key(name="mine.test")
+        self.only()
+
+    def test_auth_no_secret_of_clients(self):
+        self.require("svc_host_auth")
+        self.only()
+        self.serve()
+        self.only("auth-no-secret")
+        self.key(name="a.client")
+        self.only()
+
+    def test_auth_short_secret(self):
+        self.key(length=15)
+        self.only("auth-short-secret")
+        self.require("host_auth")
+        self.only("auth-short-secret", "auth-no-secret")
+
+    def test_auth_revoked(self):
+        self.key(flags="IR-Q---")
+        self.only("auth-revoked")
+        self.key(expires="expd")
+        self.only("auth-revoked")
+
     def test_exit_status(self):
         self.host.family.count("drains_failed", 1)
         self.assertEqual(self.run_tool("doctor")[0], 2)
@@ -353,7 +405,8 @@ class Counters(unittest.TestCase):
         self.assertLessEqual(set(doctor.COUNTED), names)
         # Those that are no trouble
         self.assertEqual(names - set(doctor.COUNTED),
-                         {"opened", "closed", "fallbacks", "rejects_stale"})
+                         {"opened", "closed", "fallbacks", "rejects_stale",
+                          "auths_started", "auths_done"})
 
 
 class Specification(unittest.TestCase):
@@ -400,7 +453,8 @@ class Decode(unittest.TestCase):
         data = (attribute(1, b"server\0") + attribute(2, four) + attribute(3, six)
                 + attribute(4, struct.pack("=I", 2)) + attribute(7, b"")
                 + attribute(9, struct.pack("=3Q", 1, 2, 1 << 40))
-                + attribute(10, struct.pack("=Q", 7)) + attribute(99, b"new"))
+                + attribute(10, struct.pack("=Q", 7)) + attribute(12, b"authenticated\0")
+                + attribute(14, b"client.test\0") + attribute(99, b"new"))
         result = netlink.decode("connection", data, ["a", "b"])
         self.assertEqual(result["role"], "server")
         self.assertEqual(netlink.text(result["local"]), "192.0.2.1:20049")
@@ -408,6 +462,7 @@ class Decode(unittest.TestCase):
         self.assertEqual(result["version"], 2)
         self.assertTrue(result["fallback"])
         self.assertEqual(result["id"], 7)
+        self.assertEqual((result["auth"], result["identity"]), ("authenticated", "client.test"))
         # More numbers than names: a newer module
         self.assertEqual(result["numbers"], {"a": 1, "b": 2})
 
@@ -436,6 +491,16 @@ class Status(Test):
         result = json.loads(self.run_tool("status", "--json")[1])
         self.assertEqual(result["mounts"][0]["connections"], [0])
         self.assertEqual(result["connections"][0]["numbers"]["sent"], 500)
+
+    def test_authentication(self):
+        for connected, wanted in (
+                (dict(auth="authenticated", identity="nfs.test"), "authenticated as nfs.test "
+                 r"\(sha512\)"),
+                (dict(auth="unused", identity="none"), "not authenticated: the peer takes"),
+                (dict(auth="failed", identity="x", state="closing"), "authentication failed")):
+            self.host.family.answers["connections"] = [
+                connection(**{"auth-hash": "sha512"}, **connected)]
+            self.assertRegex(self.run_tool("status")[1], wanted)
 
     def test_other_servers(self):
         self.host.family.answers["connections"] = [

@@ -179,6 +179,7 @@ int choose_format(const struct rpcrdma_conn *conn, struct rpcrdma2_tx *tx,
 
 struct rpcrdma2_conn {
 	struct rpcrdma_conn core;
+	struct rpcrdma_hostauth auth;
 	struct rpcrdma_rx rx;
 	struct rpcrdma2_callbacks callbacks;
 	void *user;
@@ -195,6 +196,7 @@ struct rpcrdma2_conn {
 
 	int end(int why);
 	int process(u32 events, u64 now);
+	int authenticate(u64 now);
 	void watch(u64 now);
 	int report(enum rpcrdma_verdict verdict, const void *pkt, u32 length);
 	int report_rpc(enum rpcrdma_verdict verdict, const void *pkt,
@@ -214,6 +216,8 @@ int rpcrdma2_conn::end(int why)
 {
 	if (error)
 		return error;
+	if (why == RPCRDMA2_ERR_CLOSED && rpcrdma_auth_failed(&core))
+		why = RPCRDMA2_ERR_AUTH;
 	error = why;
 	text = core.state == RPCRDMA_CONN_CLOSING && core.reason ?
 		       core.reason :
@@ -222,6 +226,52 @@ int rpcrdma2_conn::end(int why)
 	opening_until = RPCRDMA2_NEVER;
 	stall_until = RPCRDMA2_NEVER;
 	return error;
+}
+
+/* Answer the handshake's request. Return 0 or an error. */
+int rpcrdma2_conn::authenticate(u64 now)
+{
+	struct rpcrdma_auth_request asked;
+	struct rpcrdma2_auth_request request = {};
+	struct rpcrdma2_auth_answer found = {};
+	struct rpcrdma_auth_answer answer = {};
+
+	rpcrdma_auth_next(&core, &asked);
+	if (asked.what == RPCRDMA_AUTH_ASK_NOTHING)
+		return error;
+	request.identity = asked.identity;
+	request.server = asked.server;
+	if (asked.what == RPCRDMA_AUTH_ASK_PROOFS) {
+		request.hash = asked.hash;
+		request.proof_length = asked.mac_octets;
+		for (u32 end = 0; end < 2; end++)
+			for (u32 i = 0; i < RPCRDMA_AUTH_PIECES; i++)
+				request.input[end][i] = {
+					asked.input[end][i].data,
+					asked.input[end][i].octets
+				};
+	}
+	switch (callbacks.auth ? callbacks.auth(this, &request, &found, user) :
+				 +RPCRDMA2_AUTH_UNKNOWN) {
+	case RPCRDMA2_AUTH_FOUND:
+		__builtin_memcpy(answer.proof, found.proof,
+				 sizeof(answer.proof));
+		break;
+	case RPCRDMA2_AUTH_UNKNOWN:
+		answer.status = -E_ACCES;
+		break;
+	default:
+		answer.status = -E_NOMEM;
+		break;
+	}
+
+	const u32 events = rpcrdma_auth_answered(&core, &answer);
+
+	__builtin_memset(&answer, 0, sizeof(answer));
+	__builtin_memset(&found, 0, sizeof(found));
+	/* These stores are not dead. */
+	asm volatile("" : : "r"(&answer), "r"(&found) : "memory");
+	return process(events, now);
 }
 
 /* Execute the events. Return 0 or an error. */
@@ -240,7 +290,7 @@ int rpcrdma2_conn::process(u32 events, u64 now)
 		if (callbacks.opened && callbacks.opened(this, user))
 			return end(RPCRDMA2_ERR_CALLBACK);
 	}
-	return error;
+	return events & RPCRDMA_EV_AUTH ? authenticate(now) : error;
 }
 
 /* Set the time at which the peer has granted no credit for too long. */
@@ -478,6 +528,21 @@ int rpcrdma2_conn_init(struct rpcrdma2_conn **conn, void *storage, size_t size,
 		min_u64(config->stall_timeout / NS_PER_MS, ~0u / 2));
 	cfg.props = to_core(config->props);
 	__builtin_memset(storage, 0, sizeof(*c));
+	if (config->auth.mode != RPCRDMA2_AUTH_NONE) {
+		const char *own = config->auth.own, *peer = config->auth.peer;
+
+		if (config->auth.mode >= RPCRDMA_NR_AUTH_MODES ||
+		    config->version_high < RPCRDMA_VERS_2 || !own ||
+		    !rpcrdma_auth_init(&c->auth, own, peer ? peer : "",
+				       config->auth.nonce))
+			return RPCRDMA2_ERR_INVALID;
+		cfg.auth_mode = static_cast<u8>(config->auth.mode);
+		cfg.version_low = rpcrdma_auth_version_low(cfg.auth_mode,
+							   cfg.version_low);
+		/* A server begins when a client does. */
+		if (cfg.client && *own)
+			cfg.auth = &c->auth;
+	}
 	rpcrdma_conn_init(&c->core, &cfg);
 	c->callbacks = config->callbacks;
 	c->user = config->user;
@@ -577,8 +642,11 @@ int rpcrdma2_conn_read_pkt(struct rpcrdma2_conn *conn, const void *pkt,
 
 	const enum rpcrdma_verdict verdict =
 		rpcrdma_conn_receive(&conn->core, pkt, octets, &conn->rx);
-	const u32 events = conn->rx.events;
+	u32 events = conn->rx.events;
 
+	if (events & RPCRDMA_EV_HELLO)
+		events |= rpcrdma_auth_hello(&conn->core, &conn->auth, pkt,
+					     octets, &conn->rx);
 	if (!rpcrdma_may_invalidate(verdict, &conn->rx, invalidated))
 		return conn->end(RPCRDMA2_ERR_INVALIDATED);
 	/* Process this first, so that the callback can answer at once. */
@@ -737,4 +805,7 @@ void rpcrdma2_conn_get_info(const struct rpcrdma2_conn *conn,
 	info->errors_sent = core->counters.errors_sent;
 	info->errors_received = core->counters.errors_received;
 	info->dropped = core->counters.dropped;
+	info->auth = rpcrdma_auth_name(rpcrdma_conn_auth_result(core));
+	info->auth_hash = rpcrdma_auth_hash_name(core);
+	info->auth_peer = rpcrdma_auth_peer(core);
 }

@@ -62,6 +62,7 @@ constexpr entry ERRORS[] = {
 	  "the payload has a wrong length" },
 	{ RPCRDMA2_ERR_DIRECTION, RPCRDMA2_CODE_BAD_XDR,
 	  "the payload does not have the direction of the header" },
+	{ RPCRDMA2_ERR_AUTH, 0, "host authentication has failed" },
 };
 
 constexpr size_t COUNT = sizeof(ERRORS) / sizeof(ERRORS[0]);

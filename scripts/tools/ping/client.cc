@@ -219,7 +219,7 @@ void client::connect()
 		link_ = std::make_unique<link>(
 			id_, true, o_.own,
 			rpcrdma2_callbacks{ on_opened, on_received, on_failed,
-					    nullptr },
+					    nullptr, answer_auth },
 			this);
 	} catch (const failure &f) {
 		/* The object of which the constructor failed does not own the ID. */
@@ -240,12 +240,18 @@ void client::connect()
 void client::learn()
 {
 	rpcrdma2_conn_get_info(link_->conn(), &found.info);
+	/* This is part of the connection. */
+	found.identity = found.info.auth_peer;
+	found.info.auth_peer = nullptr;
 }
 
 /* Report the reason for the end of the connection. */
 void client::ended()
 {
 	learn();
+	if (link_->error() == RPCRDMA2_ERR_AUTH)
+		throw stop{ EXIT_AUTH, "auth",
+			    where() + ": no connection: " + link_->reason() };
 	if (found.info.refused_high && !found.info.open)
 		throw stop{ EXIT_VERSION, "version-1-only",
 			    where() + " has version " +

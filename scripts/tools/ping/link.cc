@@ -6,6 +6,7 @@
 #include <cstring>
 #include <ctime>
 #include <fcntl.h>
+#include <sys/random.h>
 
 namespace ping
 {
@@ -57,6 +58,13 @@ void link::set_up(bool client, const settings &s,
 	config.props.rbsiz = s.inline_size;
 	config.callbacks = callbacks;
 	config.user = user;
+	if (!s.identity.empty()) {
+		config.auth.mode = RPCRDMA2_AUTH_REQUIRE;
+		config.auth.own = s.identity.c_str();
+		if (getrandom(config.auth.nonce, sizeof(config.auth.nonce),
+			      0) != sizeof(config.auth.nonce))
+			throw failure{ "there are no random numbers" };
+	}
 	if (ibv_query_device(id_->verbs, &device))
 		throw failure{ "the device cannot be queried" };
 	invalidation_ = device.device_cap_flags & IBV_DEVICE_MEM_MGT_EXTENSIONS;

@@ -27,7 +27,19 @@ struct settings {
 	uint32_t window = 32;
 	uint32_t inline_size = 4096;
 	uint64_t timeout = 5000000000; /* nanoseconds, to open */
+	/* For host authentication, which is required if it is not empty */
+	std::string identity;
 };
+
+/*
+ * Read this process' secret from that file, or from the key "rpcrdma:IDENTITY" if the
+ * name is empty. Throws a failure.
+ */
+void read_secret(const std::string &file, const std::string &identity);
+
+/* The callback "auth" of librpcrdma2 */
+int answer_auth(rpcrdma2_conn *conn, const rpcrdma2_auth_request *request,
+		rpcrdma2_auth_answer *answer, void *user);
 
 /* The device lacks a required feature; the text is for people. */
 struct failure {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /* rpcrdma-ping: tries RPC-over-RDMA to a host, and prints the negotiated properties. */
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -28,6 +29,8 @@ const char USAGE[] =
 	"      --inline=BYTES      largest message of this end, default 4096\n"
 	"  -l, --load[=N]          keep N Calls outstanding; default: the window\n"
 	"      --time=SECONDS      of the load, default 10\n"
+	"      --identity=NAME     prove it in host authentication, which is required then\n"
+	"      --secret=FILE       for that; default: the key \"user\" rpcrdma:NAME\n"
 	"  -j, --json              print JSON\n"
 	"      --server            answer NULL of any program\n"
 	"      --silent            the server answers nothing\n"
@@ -35,7 +38,7 @@ const char USAGE[] =
 	"  -h, --help\n"
 	"\n"
 	"Exit status: 0 good, 1 usage, 2 this host, 3 unreachable, 4 refused, 5 silent,\n"
-	"6 version 1 only, 7 RPC error, 8 connection lost\n";
+	"6 version 1 only, 7 RPC error, 8 connection lost, 9 host authentication failed\n";
 
 [[noreturn]] void usage(const char *what)
 {
@@ -87,6 +90,8 @@ enum {
 	OPT_SERVER,
 	OPT_SILENT,
 	OPT_REJECT,
+	OPT_IDENTITY,
+	OPT_SECRET,
 };
 
 const option LONG[] = {
@@ -105,12 +110,32 @@ const option LONG[] = {
 	{ "server", no_argument, nullptr, OPT_SERVER },
 	{ "silent", no_argument, nullptr, OPT_SILENT },
 	{ "reject", no_argument, nullptr, OPT_REJECT },
+	{ "identity", required_argument, nullptr, OPT_IDENTITY },
+	{ "secret", required_argument, nullptr, OPT_SECRET },
 	{ "help", no_argument, nullptr, 'h' },
 	{},
 };
 
+void authenticate(const options &o, const std::string &secret)
+{
+	const std::string &name = o.own.identity;
+
+	if (o.own.version_high < 2)
+		usage("version 1 has no host authentication");
+	if (name.size() > RPCRDMA2_AUTH_MAX_IDENTITY ||
+	    std::any_of(name.begin(), name.end(),
+			[](char c) { return c <= ' ' || c > '~'; }))
+		usage("the identity is not valid");
+	try {
+		read_secret(secret, name);
+	} catch (const failure &f) {
+		usage(f.text.c_str());
+	}
+}
+
 options parse(int argc, char **argv)
 {
+	std::string secret;
 	options o;
 	int c;
 
@@ -167,6 +192,12 @@ options parse(int argc, char **argv)
 		case OPT_REJECT:
 			o.reject = true;
 			break;
+		case OPT_IDENTITY:
+			o.own.identity = optarg;
+			break;
+		case OPT_SECRET:
+			secret = optarg;
+			break;
 		case 'h':
 			fputs(USAGE, stdout);
 			exit(EXIT_GOOD);
@@ -182,6 +213,10 @@ options parse(int argc, char **argv)
 			usage("there has to be one HOST");
 		o.host = argv[optind];
 	}
+	if (o.own.identity.empty() && !secret.empty())
+		usage("a secret needs an --identity");
+	if (!o.own.identity.empty())
+		authenticate(o, secret);
 	return o;
 }
 

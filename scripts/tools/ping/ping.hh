@@ -24,6 +24,7 @@ enum exit_status {
 	EXIT_VERSION = 6,
 	EXIT_RPC = 7,
 	EXIT_LOST = 8,
+	EXIT_AUTH = 9,
 };
 
 struct options {
@@ -47,6 +48,7 @@ struct result {
 	std::string sentence;	/* the cause of a failure */
 	std::string device;
 	rpcrdma2_conn_info info = {};
+	std::string identity;		  /* of the peer */
 	bool remote_invalidation = false; /* of this end */
 	uint64_t connect = 0, opened = 0; /* nanoseconds */
 	uint32_t program_version = 0;

@@ -103,6 +103,9 @@ void print_connection(const result &r)
 	       i.recv_inline);
 	printf("window      this end %u messages, the server %u\n",
 	       i.recv_window, i.send_window);
+	if (i.auth != std::string("none"))
+		printf("host auth   %s: %s, %s\n", i.auth, r.identity.c_str(),
+		       i.auth_hash);
 	printf("properties  %s\n", i.version == 2 ?
 					   "of the server" :
 					   "of the server: none in version 1");
@@ -196,6 +199,10 @@ void print_json(const options &o, const result &r)
 				  nlohmann::ordered_json() },
 		};
 	}
+	if (i.open)
+		j["auth"] = { { "state", i.auth },
+			      { "hash", i.auth_hash },
+			      { "identity", r.identity } };
 	if (i.open && i.version == 2)
 		j["properties"] = {
 			{ "send_size", i.peer.sbsiz },

@@ -27,7 +27,7 @@ public:
 		: link{ id,
 			false,
 			o.own,
-			{ nullptr, received, nullptr, sent },
+			{ nullptr, received, nullptr, sent, answer_auth },
 			this },
 		  silent_{ o.silent }
 	{

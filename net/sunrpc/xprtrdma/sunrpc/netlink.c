@@ -65,7 +65,10 @@ static int rpcrdma_netlink_put_ep(struct sk_buff *skb, struct rpcrdma_ep *ep)
 	     nla_put(skb, RPCRDMA_A_CONNECTION_NUMBERS, sizeof(view.numbers),
 		     view.numbers) ?:
 	     nla_put_u64_64bit(skb, RPCRDMA_A_CONNECTION_ID, ep->number,
-			       RPCRDMA_A_CONNECTION_PAD);
+			       RPCRDMA_A_CONNECTION_PAD) ?:
+	     nla_put_string(skb, RPCRDMA_A_CONNECTION_AUTH, view.auth) ?:
+	     nla_put_string(skb, RPCRDMA_A_CONNECTION_AUTH_HASH, view.auth_hash) ?:
+	     nla_put_string(skb, RPCRDMA_A_CONNECTION_IDENTITY, view.identity);
 	if (!rc && view.fallback)
 		rc = nla_put_flag(skb, RPCRDMA_A_CONNECTION_FALLBACK);
 	if (!rc && view.reason)

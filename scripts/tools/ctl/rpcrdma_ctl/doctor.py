@@ -244,6 +244,41 @@ def check_mounts(system, report):
                        "it, and mount this one first, or add nosharetransport")
 
 
+# ---- Host authentication ----
+
+REQUIRED = "2"          # value of host_auth and svc_host_auth
+SHORTEST_SECRET = 16    # bytes
+
+
+def check_auth(system, report):
+    secrets = system.secrets()
+    if secrets is None:
+        return
+    own, usable = system.identity(), [name for name, length in secrets.items()
+                                      if length >= SHORTEST_SECRET]
+    for name, length in secrets.items():
+        if 0 < length < SHORTEST_SECRET:
+            report.add("auth-short-secret", ERROR,
+                       f"the secret of {name} has {length} bytes, and is not used",
+                       f"keyctl padd logon rpcrdma:{name} @u, with at least "
+                       f"{SHORTEST_SECRET} random bytes, at both hosts")
+        elif not length:
+            report.add("auth-revoked", WARNING,
+                       f"the secret of {name} is revoked or has expired",
+                       f"a new one at both hosts, or keyctl unlink to forget it")
+    if system.parameter("host_auth") == REQUIRED and own not in usable:
+        report.add("auth-no-secret", ERROR,
+                   f"servers must authenticate (host_auth=2), and this host has no secret as {own}",
+                   f"keyctl padd logon rpcrdma:{own} @u, as root; host_identity, if the "
+                   "secret has another name")
+    if system.parameter("svc_host_auth") == REQUIRED and system.nfsd()["rdma_ports"] and \
+       not usable:
+        report.add("auth-no-secret", ERROR,
+                   "clients must authenticate (svc_host_auth=2), and there is no secret of "
+                   "any client",
+                   "keyctl padd logon rpcrdma:CLIENT @u, as root, for each client")
+
+
 # ---- Counters ----
 
 COUNTED = {
@@ -280,6 +315,38 @@ COUNTED = {
                     "network, a local error this device, a remote error the peer"),
     "drains_failed": (ERROR, "times the device did not stop a queue pair",
                       "the log of the device's driver"),
+    "auths_failed": (NOTE, "connections have failed in host authentication",
+                     "see the causes, and the log, which names the peers"),
+    "auths_refused": (WARNING, "times a server refused this host's identity or secret",
+                      "give both hosts the same secret for this host's identity "
+                      "(host_identity)"),
+    "auths_wrong_proof": (WARNING, "times a peer did not prove that it knows the secret",
+                          "give both hosts the same secret; if they have it, the peer is "
+                          "not who it claims to be"),
+    "auths_unknown": (WARNING, "times a client claimed an identity that has no secret here",
+                      "keyctl padd logon rpcrdma:CLIENT @u, as root; the log has the "
+                      "identity"),
+    "auths_wrong_identity": (WARNING, "times a peer had another identity than expected",
+                             "the log has both"),
+    "auths_not_offered": (WARNING, "times a peer took no part in the authentication that is "
+                          "required here",
+                          "give that host a secret, or permit connections without: "
+                          "host_auth=1, svc_host_auth=1"),
+    "auths_peer_requires": (WARNING, "times a server required authentication, and this host "
+                            "took no part",
+                            "a secret for this host at both, and host_auth=1 or 2"),
+    "auths_version_1": (WARNING, "times a peer with version 1 only was refused, because "
+                        "authentication is required here",
+                        "update that host, or permit connections without: host_auth=1, "
+                        "svc_host_auth=1"),
+    "auths_no_secret": (ERROR, "attempts to connect without the secret that host_auth=2 "
+                        "requires", "keyctl padd logon rpcrdma:IDENTITY @u, as root"),
+    "auths_no_hash": (WARNING, "times both ends had no hash function in common",
+                      "modprobe sha512 and hmac at both hosts"),
+    "auths_malformed": (WARNING, "times a message of the authentication was not valid",
+                        "look for a peer with a defect, or for an attack"),
+    "auths_unavailable": (WARNING, "times authentication was not available",
+                          "modprobe sha512 and hmac, or more memory"),
 }
 
 
@@ -308,6 +375,7 @@ def findings(system):
     check_mounts(system, report)
     check_connections(report, connections)
     check_paths(system, report, connections)
+    check_auth(system, report)
     check_counters(report, counters)
     order = [ERROR, WARNING, NOTE]
     return sorted(report.findings, key=lambda finding: order.index(finding["severity"]))

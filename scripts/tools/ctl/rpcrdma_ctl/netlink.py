@@ -24,7 +24,7 @@ COMMANDS = ["number-get", "counter-get", "connection-get", "connection-ntf", "li
 SETS = {
     "number": ["name", "unit", "kind", "value", "pad"],
     "connection": ["role", "local", "remote", "version", "why", "state", "fallback",
-                   "reason", "numbers", "id", "pad"],
+                   "reason", "numbers", "id", "pad", "auth", "auth-hash", "identity"],
     "listener": ["local", "listening"],
 }
 

@@ -36,11 +36,22 @@ def of_mount(connection, mount):
                                  "port": int(port) or 20049}
 
 
+def authentication(connection):
+    """Return the state of host authentication in a few words."""
+    if connection["auth"] == "authenticated":
+        return f"authenticated as {connection['identity']} ({connection['auth-hash']})"
+    if connection["auth"] == "unused":
+        return "not authenticated: the peer takes no part"
+    return f"authentication {connection['auth']}"
+
+
 def describe(connection):
     """Return version, reason and state of a connection in a few words."""
     words = f"version {connection['version'] or '?'} ({connection['why']})"
     if connection["fallback"]:
         words += ", a fallback"
+    if connection.get("auth", "none") != "none":
+        words += f", {authentication(connection)}"
     if connection["state"] != "open":
         words += f", {connection['state']}"
     if connection.get("reason"):

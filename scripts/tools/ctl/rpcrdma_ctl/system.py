@@ -97,6 +97,32 @@ class System:
                       if re.fullmatch(rf"{MODULE}\.ko(\.\w+)?", name)]
         return ["/" + os.path.relpath(name, self.root) for name in sorted(files)]
 
+    def parameter(self, name):
+        return (self.read(f"/sys/module/{MODULE}/parameters/{name}") or "").strip()
+
+    def identity(self):
+        """Return the identity of this host in host authentication."""
+        return self.parameter("host_identity") or self.read("/proc/sys/kernel/hostname") or ""
+
+    def secrets(self):
+        """
+        Return the length of each secret by identity, 0 if it is revoked or has expired.
+        Only root sees them: without any key, it is not known whether there are some.
+        """
+        result = {}
+        for line in (self.read("/proc/keys") or "").splitlines():
+            words = line.split(None, 8)
+            match = re.fullmatch(r"rpcrdma:(\S+): (\d+)", words[8].strip()) \
+                if len(words) == 9 and words[7] == "logon" else None
+            if match:
+                usable = not set("RDNi") & set(words[1]) and words[3] != "expd"
+                result[match[1]] = int(match[2]) if usable else 0
+        return result if result or self.is_root() else None
+
+    @staticmethod
+    def is_root():
+        return os.geteuid() == 0
+
     # ---- Devices ----
 
     def devices(self):

@@ -21,6 +21,7 @@
 #ifndef RPCRDMA2_CONN_H
 #define RPCRDMA2_CONN_H
 
+#include "auth.h"
 #include "codec.h"
 
 #ifdef __cplusplus
@@ -158,8 +159,10 @@ struct rpcrdma2_rx {
  *	is not outstanding has to be ignored.
  * @sent: the last message of @tx was returned by rpcrdma2_conn_write_pkt(), and
  *	@tx is no longer in use
+ * @auth: host authentication asks for a secret. Needed for it only, and returns
+ *	enum rpcrdma2_auth_status. The request is valid until it returns.
  *
- * Each may be NULL. They return 0; another value ends the connection with
+ * Each may be NULL. The others return 0; another value ends the connection with
  * RPCRDMA2_ERR_CALLBACK.
  */
 struct rpcrdma2_callbacks {
@@ -170,6 +173,9 @@ struct rpcrdma2_callbacks {
 		      const uint32_t arg[2], void *user);
 	int (*sent)(struct rpcrdma2_conn *conn, struct rpcrdma2_tx *tx,
 		    void *user);
+	int (*auth)(struct rpcrdma2_conn *conn,
+		    const struct rpcrdma2_auth_request *request,
+		    struct rpcrdma2_auth_answer *answer, void *user);
 };
 
 /**
@@ -186,6 +192,7 @@ struct rpcrdma2_callbacks {
  * @stall_timeout: nanoseconds for which the peer may grant no credit to messages
  *	that wait
  * @props: what this end announces
+ * @auth: host authentication; RPCRDMA2_AUTH_REQUIRE excludes version 1
  * @callbacks: events
  * @user: passed to them
  */
@@ -201,6 +208,7 @@ struct rpcrdma2_config {
 	uint64_t opening_timeout;
 	uint64_t stall_timeout;
 	struct rpcrdma2_props props;
+	struct rpcrdma2_auth_config auth;
 	struct rpcrdma2_callbacks callbacks;
 	void *user;
 };
@@ -208,7 +216,8 @@ struct rpcrdma2_config {
 /**
  * rpcrdma2_config_default() - Set the defaults
  * @config: a client with both versions, Sends and Receives of 4096 bytes, a
- *	window of 32 messages, no chunks, no Calls of the server, and no callbacks
+ *	window of 32 messages, no chunks, no Calls of the server, no host
+ *	authentication, and no callbacks
  */
 RPCRDMA2_EXPORT void rpcrdma2_config_default(struct rpcrdma2_config *config);
 
@@ -506,6 +515,11 @@ rpcrdma2_conn_reason(const struct rpcrdma2_conn *conn);
  * @errors_sent: ERRORs
  * @errors_received: ERRORs
  * @dropped: messages that were dropped without an answer
+ * @auth: the state of host authentication, one word: none, unused (the peer takes
+ *	no part), authenticated, failed
+ * @auth_hash: the hash function that was chosen, or "none"
+ * @auth_peer: the identity that the peer claims, "" if there is none. It is proven
+ *	only if @auth is "authenticated". Valid as long as the connection.
  */
 struct rpcrdma2_conn_info {
 	uint32_t version;
@@ -530,6 +544,9 @@ struct rpcrdma2_conn_info {
 	uint64_t errors_sent;
 	uint64_t errors_received;
 	uint64_t dropped;
+	const char *auth;
+	const char *auth_hash;
+	const char *auth_peer;
 };
 
 /**

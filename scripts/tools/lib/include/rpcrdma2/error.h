@@ -45,6 +45,7 @@ extern "C" {
  * @RPCRDMA2_ERR_REPLY_READS: a Reply must not have these Read chunks
  * @RPCRDMA2_ERR_PAYLOAD: the payload has a wrong length
  * @RPCRDMA2_ERR_DIRECTION: the payload does not have the direction of the header
+ * @RPCRDMA2_ERR_AUTH: host authentication has failed
  * @RPCRDMA2_ERR_LAST: the last of them
  *
  * They are negative, and have no gaps from RPCRDMA2_ERR_FIRST down to
@@ -90,7 +91,10 @@ enum rpcrdma2_error {
 	RPCRDMA2_ERR_PAYLOAD = -228,
 	RPCRDMA2_ERR_DIRECTION = -229,
 
-	RPCRDMA2_ERR_LAST = -229,
+	/* The end of a connection */
+	RPCRDMA2_ERR_AUTH = -230,
+
+	RPCRDMA2_ERR_LAST = -230,
 };
 
 /**

@@ -12,6 +12,7 @@
 #include "version.h"
 #include "error.h"
 #include "codec.h"
+#include "auth.h"
 #include "conn.h"
 
 #endif /* RPCRDMA2_H */
