@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Check that the change of Wireshark's own dissector applies to its source, and compiles
+# Check that the patch for Wireshark's own dissector applies to its source, and compiles
 # without a warning of its own.
 #
 #   packet-rpcrdma.sh [SOURCE]

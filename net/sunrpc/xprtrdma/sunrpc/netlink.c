@@ -78,17 +78,18 @@ static int rpcrdma_netlink_put_ep(struct sk_buff *skb, struct rpcrdma_ep *ep)
 
 /* ---- Dumps ---- */
 
-/* What a dump has in cb->ctx: the lowest number of the object of the next message */
+/* Position of a dump, in cb->ctx: the next object has at least the number @from. */
 struct rpcrdma_netlink_cursor {
 	u64			from;
 };
 
 /*
- * A dump calls this for each message: of the first object whose number is at least *@at.
- * It returns 1 and sets *@at to its number if there is one, 0 if there is none, or a
- * negative errno if there is no space. The number of an object does not change: if
- * connections end between two parts of a dump, it skips no other. @ep: connection of the
- * previous message, with a reference, or NULL; for connections only.
+ * Add the message for the first object with a number of at least *@at. A dump calls this
+ * for each message. The number of an object does not change, so that a dump in several
+ * parts skips no connection if others end in between. @ep, for connections only: the
+ * connection of the previous message, with a reference, or NULL.
+ * Return: 1 with *@at set to the number of the object; 0 if there is none; or a negative
+ * errno if there is no space.
  */
 typedef int (*rpcrdma_netlink_fill)(struct sk_buff *skb, struct net *net, u64 *at,
 				    struct rpcrdma_ep **ep);
