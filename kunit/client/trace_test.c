@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Each tracepoint fires in the situation that settings.rst gives for it. */
+#include <linux/key.h>
 #include <linux/module.h>
 #include <linux/tracepoint.h>
 
@@ -16,6 +17,7 @@ struct trace_count {
 };
 
 static struct trace_count trace_counts[TRACE_MAX];
+static struct key *trace_key;
 
 /* The event's own arguments follow @data, and are ignored. */
 static void trace_fired(void *data)
@@ -95,12 +97,16 @@ static void trace_scenario(struct kunit *test)
 	peer->params.expose_octets = 1 << 20;
 	peer->params.done_ms = 60000;
 	peer->params.window = 8;
+	peer->params.auth = RPCRDMA_AUTH_OFFER;
 	peer_open(test);
 	KUNIT_EXPECT_EQ(test, peer_call(test, 4, 0, 4, false), 0);
 	TRACE_EXPECT(test, "rpcrdma_op_connect", 1);
 	/* The server's connection manager may report the connection after its first Call. */
 	KUNIT_EXPECT_TRUE(test, shim_poll(trace_count("rpcrdma_connect") == 2));
 	TRACE_EXPECT(test, "rpcrdma_opened", 2);
+	/* One answer of the client, two of the server */
+	TRACE_EXPECT(test, "rpcrdma_auth_answer", 3);
+	TRACE_EXPECT(test, "rpcrdma_auth_result", 2);
 	TRACE_EXPECT(test, "rpcrdma_map", 0);
 
 	/* Chunks of both kinds */
@@ -146,11 +152,15 @@ static int trace_test_init(struct kunit *test)
 {
 	int rc = peer_test_init(test);
 
-	if (!rc) {
-		memset(trace_counts, 0, sizeof(trace_counts));
-		trace_all(test, true);
-	}
-	return rc;
+	if (rc)
+		return rc;
+	trace_key = shim_key("a secret of this suite", 22);
+	if (!IS_ERR(trace_key))
+		shim_find(trace_key);
+	shim_set_identity(SHIM_IDENTITY);
+	memset(trace_counts, 0, sizeof(trace_counts));
+	trace_all(test, true);
+	return 0;
 }
 
 /*
@@ -160,6 +170,11 @@ static void trace_exit(struct kunit *test)
 {
 	trace_all(test, false);
 	peer_test_exit(test);
+	shim_find(NULL);
+	shim_set_identity("");
+	if (!IS_ERR_OR_NULL(trace_key))
+		key_put(trace_key);
+	trace_key = NULL;
 }
 
 static struct kunit_case trace_cases[] = {

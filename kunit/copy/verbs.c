@@ -3,7 +3,10 @@
  * The endpoint, compiled against wrappers of the functions it calls.
  */
 
+#include <crypto/hash.h>
+#include <keys/user-type.h>
 #include <linux/dma-mapping.h>
+#include <linux/key.h>
 #include <linux/mm.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
@@ -30,6 +33,10 @@ atomic_t shim_reads_refused;
 static atomic_t shim_reads;
 unsigned int shim_listens;
 bool shim_removal_at_listen;
+struct key *shim_secrets[SHIM_LOOKUPS];
+unsigned int shim_lookups;
+void (*shim_at_lookup)(unsigned int n);
+bool shim_no_hash;
 
 static atomic_t shim_countdown;
 static bool shim_has_failed;
@@ -446,6 +453,38 @@ static void *shim_kvmalloc(size_t size, gfp_t gfp)
 	return shim_fault() ? NULL : kvmalloc(size, gfp);
 }
 
+/* Find one of shim_secrets. Those of a handshake are looked up one after the other. */
+static struct key *shim_request_key(struct key_type *type, const char *name)
+{
+	unsigned int n = shim_lookups++ % SHIM_LOOKUPS;
+	struct key *key = shim_secrets[n];
+
+	shim_check_nofs();
+	if (shim_at_lookup)
+		shim_at_lookup(n);
+	if (shim_fault())
+		return ERR_PTR(-ENOMEM);
+	if (!key)
+		return ERR_PTR(-ENOKEY);
+	if (type != &key_type_logon || strcmp(name, key->description))
+		atomic_inc(&shim_misuse);
+	return key_get(key);
+}
+
+static struct crypto_shash *shim_alloc_shash(const char *name, u32 type, u32 mask)
+{
+	if (shim_no_hash)
+		return ERR_PTR(-ENOENT);
+	return shim_fault() ? ERR_PTR(-ENOMEM) :
+			      crypto_alloc_shash(name, type, mask);
+}
+
+#define request_key(type, name, info)		shim_request_key(type, name)
+#define crypto_alloc_shash(name, type, mask)	shim_alloc_shash(name, type, mask)
+#define crypto_shash_setkey(...) \
+	(shim_fault() ? -ENOMEM : crypto_shash_setkey(__VA_ARGS__))
+#define crypto_shash_final(...) \
+	(shim_fault() ? -EINVAL : crypto_shash_final(__VA_ARGS__))
 #undef ib_alloc_pd
 #define ib_alloc_pd(dev, flags)			shim_alloc_pd(dev)
 #define ib_dealloc_pd(pd)			shim_dealloc_pd(pd)
@@ -511,6 +550,11 @@ static void *shim_kvmalloc(size_t size, gfp_t gfp)
 #include "../../net/sunrpc/xprtrdma/verbs/hostauth.c"
 #include "../../net/sunrpc/xprtrdma/verbs/ep.c"
 #include "../../net/sunrpc/xprtrdma/verbs/listen.c"
+
+void shim_set_identity(const char *identity)
+{
+	strscpy(rpcrdma_host_identity, identity, sizeof(rpcrdma_host_identity));
+}
 
 void shim_expect_crowd(unsigned int n)
 {

@@ -102,6 +102,28 @@ extern bool shim_removal_at_listen;
 /* Report the CM event @type to @l, and wait for the work that it schedules. */
 void shim_listener_event(struct rpcrdma_listener *l, int type);
 
+/* ---- Host authentication ---- */
+
+#define SHIM_IDENTITY	"shim.example.test"
+
+enum {
+	/* Look-ups of a handshake: client, server, client's proofs, server's proofs */
+	SHIM_LOOKUPS = 4,
+};
+/* What they find, NULL: no key; how many there were */
+extern struct key *shim_secrets[SHIM_LOOKUPS];
+extern unsigned int shim_lookups;
+/* If not NULL, called during look-up @n */
+extern void (*shim_at_lookup)(unsigned int n);
+/* The kernel has no HMAC. */
+extern bool shim_no_hash;
+/* Return a key with @octets bytes of @secret, or an ERR_PTR(). */
+struct key *shim_key(const char *secret, size_t octets);
+/* Let each look-up from now on find @key, which may be NULL. */
+void shim_find(struct key *key);
+/* Set the identity of this host. */
+void shim_set_identity(const char *identity);
+
 /* Return the number of endpoints that have not been freed. */
 unsigned int shim_nr_endpoints(void);
 

@@ -323,6 +323,7 @@ void rpcrdma_port_opened(struct rpcrdma_ep_core *core)
 	struct rpcrdma_ep *ep = rpcrdma_ep_of(core);
 
 	trace_rpcrdma_opened(ep);
+	trace_rpcrdma_auth_result(ep);
 	if (ep->ops->changed)
 		ep->ops->changed(ep);
 	if (core->conn.version == RPCRDMA_VERS_1)

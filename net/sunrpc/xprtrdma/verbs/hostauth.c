@@ -17,6 +17,7 @@
 #include <linux/utsname.h>
 
 #include "internal.h"
+#include "trace.h"
 
 #define RPCRDMA_AUTH_PREFIX	"rpcrdma:"
 
@@ -156,6 +157,7 @@ void rpcrdma_auth_answer(struct work_struct *work)
 		if (!*req.server && (!answer.status ||
 				     ep->params.auth == RPCRDMA_AUTH_REQUIRE))
 			rpcrdma_auth_no_identity();
+		trace_rpcrdma_auth_answer(ep, &req, answer.status);
 		events = rpcrdma_locked(&ep->lock,
 					rpcrdma_auth_answered(&ep->core.conn,
 							      &answer));
@@ -207,13 +209,20 @@ int rpcrdma_auth_setup(struct rpcrdma_ep *ep)
 		.what		= RPCRDMA_AUTH_ASK_SECRET,
 		.identity	= own,
 	};
+	int rc;
 
 	if (!ep->client || mode == RPCRDMA_AUTH_NONE)
 		return 0;
 	rpcrdma_auth_own(own);
 	if (!*own && mode == RPCRDMA_AUTH_REQUIRE)
 		rpcrdma_auth_no_identity();
-	if (!*own || rpcrdma_auth_secret(&req, NULL))
+	if (!*own)
+		return 0;
+	rc = rpcrdma_auth_secret(&req, NULL);
+	/* No statement about the secret: do not connect without it. */
+	if (rc == -ENOMEM)
+		return rc;
+	if (rc)
 		return 0;
 	ep->core.control.auth = rpcrdma_auth_alloc(own);
 	return ep->core.control.auth ? 0 : -ENOMEM;

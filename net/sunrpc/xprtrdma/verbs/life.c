@@ -85,6 +85,8 @@ void rpcrdma_port_closing(struct rpcrdma_ep_core *core, const char *reason)
 	/* Pairs with the barrier in rpcrdma_ep_enter(). */
 	smp_mb();
 	trace_rpcrdma_disconnect(ep, reason);
+	if (rpcrdma_auth_failed(&core->conn))
+		trace_rpcrdma_auth_result(ep);
 	if (core->life.opened && ep->ops->changed)
 		ep->ops->changed(ep);
 	if (reason)
