@@ -253,6 +253,16 @@ const char *rpcrdma_auth_hash_name(const struct rpcrdma_conn *conn);
 const char *rpcrdma_auth_peer(const struct rpcrdma_conn *conn);
 
 /**
+ * rpcrdma_auth_involves() - check if a connection depends on an identity
+ * @conn: connection
+ * @identity: string
+ *
+ * Return: true if the peer has proven @identity, or this end as a client has, or the
+ * handshake with it is in progress.
+ */
+bool rpcrdma_auth_involves(const struct rpcrdma_conn *conn, const char *identity);
+
+/**
  * rpcrdma_auth_version_low() - get the lowest version of a connection
  * @mode: enum rpcrdma_auth_mode
  * @low: lowest version that the settings permit

@@ -556,6 +556,11 @@ void shim_set_identity(const char *identity)
 	strscpy(rpcrdma_host_identity, identity, sizeof(rpcrdma_host_identity));
 }
 
+int shim_end_identity(const char *identity)
+{
+	return rpcrdma_auth_end(identity, NULL);
+}
+
 void shim_expect_crowd(unsigned int n)
 {
 	atomic_set(&shim_in_setup, 0);

@@ -291,6 +291,35 @@ TEST(HostAuth, ServerWithoutIdentity)
 	}
 }
 
+/* ---- The identities of a connection ---- */
+
+TEST(HostAuth, Involves)
+{
+	peer c{ true }, s{ false };
+	pair p{ c, s };
+
+	EXPECT_FALSE(rpcrdma_auth_involves(&s.e->conn, "client"));
+	/* In progress: the look-up may have been before a revocation. */
+	p.run(1);
+	EXPECT_TRUE(rpcrdma_auth_involves(&c.e->conn, "client"));
+	EXPECT_TRUE(rpcrdma_auth_involves(&s.e->conn, "client"));
+	p.run();
+	EXPECT_TRUE(rpcrdma_auth_involves(&c.e->conn, "client"));
+	EXPECT_TRUE(rpcrdma_auth_involves(&c.e->conn, "server"));
+	EXPECT_TRUE(rpcrdma_auth_involves(&s.e->conn, "client"));
+	for (const char *other : { "server", "clien", "client2", "" })
+		EXPECT_FALSE(rpcrdma_auth_involves(&s.e->conn, other));
+
+	/* Claimed, and not proven */
+	peer d{ true }, t{ false };
+	pair q{ d, t };
+
+	t.known.clear();
+	q.run();
+	EXPECT_FALSE(rpcrdma_auth_involves(&t.e->conn, "client"));
+	EXPECT_FALSE(rpcrdma_auth_involves(&d.e->conn, "client"));
+}
+
 /* ---- Version 1 ---- */
 
 TEST(HostAuth, VersionOneIsRefused)

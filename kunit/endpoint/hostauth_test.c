@@ -280,6 +280,34 @@ static void auth_closed_meanwhile(struct kunit *test)
 	key_put(key);
 }
 
+/* An administrator ends the connections of one identity, and no others. */
+static void auth_ended(struct kunit *test)
+{
+	struct key *key = auth_key(test, auth_secret, SECRET_OCTETS);
+	struct shim_pair *pair = test->priv;
+
+	shim_find(key);
+	auth_modes(pair, RPCRDMA_AUTH_REQUIRE, RPCRDMA_AUTH_REQUIRE);
+	shim_open(test);
+	KUNIT_EXPECT_EQ(test, shim_end_identity("another.example.test\n"), 0);
+	KUNIT_EXPECT_EQ(test, shim_end_identity(""), -EINVAL);
+	KUNIT_EXPECT_EQ(test, shim_end_identity("not an identity"), -EINVAL);
+	KUNIT_EXPECT_EQ(test, shim_one_rpc(&pair->client, 5000, 5000, 0, PAGE_SIZE), 0);
+	KUNIT_EXPECT_EQ(test, shim_end_identity(SHIM_IDENTITY "\n"), 0);
+	KUNIT_EXPECT_TRUE(test, shim_wait_gone(&pair->server));
+	KUNIT_EXPECT_TRUE(test, shim_wait_gone(&pair->client));
+	shim_disconnect(test, pair);
+
+	/* Without authentication there is no identity. */
+	shim_find(NULL);
+	auth_modes(pair, RPCRDMA_AUTH_OFFER, RPCRDMA_AUTH_OFFER);
+	shim_open(test);
+	KUNIT_EXPECT_EQ(test, shim_end_identity(SHIM_IDENTITY), 0);
+	KUNIT_EXPECT_EQ(test, shim_one_rpc(&pair->client, 5000, 5000, 0, PAGE_SIZE), 0);
+	shim_disconnect(test, pair);
+	key_put(key);
+}
+
 static int auth_test_init(struct kunit *test)
 {
 	shim_set_identity(SHIM_IDENTITY);
@@ -304,6 +332,7 @@ static struct kunit_case auth_cases[] = {
 	KUNIT_CASE(auth_after_any_fault),
 	KUNIT_CASE(auth_no_algorithm),
 	KUNIT_CASE(auth_closed_meanwhile),
+	KUNIT_CASE(auth_ended),
 	{}
 };
 

@@ -121,6 +121,8 @@ extern bool shim_no_hash;
 struct key *shim_key(const char *secret, size_t octets);
 /* Let each look-up from now on find @key, which may be NULL. */
 void shim_find(struct key *key);
+/* Write to the parameter end_identity. */
+int shim_end_identity(const char *identity);
 /* Set the identity of this host. */
 void shim_set_identity(const char *identity);
 

@@ -27,6 +27,35 @@ module_param_string(host_identity, rpcrdma_host_identity,
 MODULE_PARM_DESC(host_identity,
 		 "identity of this host in host authentication, by default its name");
 
+/*
+ * End the connections of an identity, after its secret was revoked or replaced. Those that
+ * have no valid secret then do not open again if it is required.
+ */
+static int rpcrdma_auth_end(const char *value, const struct kernel_param *kp)
+{
+	char identity[RPCRDMA_AUTH_MAX_IDENTITY + 2];
+	struct rpcrdma_ep *ep = NULL;
+
+	if (strscpy(identity, value, sizeof(identity)) < 0)
+		return -EINVAL;
+	strreplace(identity, '\n', '\0');
+	if (!rpcrdma_auth_identity_ok(identity))
+		return -EINVAL;
+	while ((ep = rpcrdma_ep_next(ep))) {
+		if (rpcrdma_locked(&ep->lock,
+				   rpcrdma_auth_involves(&ep->core.conn, identity)))
+			rpcrdma_ep_close(ep, "an administrator ended the connections of an identity");
+	}
+	return 0;
+}
+
+static const struct kernel_param_ops rpcrdma_auth_end_ops = {
+	.set	= rpcrdma_auth_end,
+};
+module_param_cb(end_identity, &rpcrdma_auth_end_ops, NULL, 0200);
+MODULE_PARM_DESC(end_identity,
+		 "write an identity to end the connections that it has proven");
+
 /* Copy the identity of this host. If it is not valid, the copy is empty. */
 static void rpcrdma_auth_own(char own[RPCRDMA_AUTH_MAX_IDENTITY + 2])
 {

@@ -516,6 +516,18 @@ bool rpcrdma_auth_identity_ok(const char *identity)
 				 auth::length_of(identity));
 }
 
+bool rpcrdma_auth_involves(const struct rpcrdma_conn *conn,
+			   const char *identity)
+{
+	const struct rpcrdma_hostauth *auth = conn->cfg.auth;
+
+	if (!auth || (conn->auth_result != RPCRDMA_AUTH_PENDING &&
+		      conn->auth_result != RPCRDMA_AUTH_DONE))
+		return false;
+	return auth::same(auth->peer, identity) ||
+	       (conn->cfg.client && auth::same(auth->own, identity));
+}
+
 bool rpcrdma_auth_init(struct rpcrdma_hostauth *auth, const char *own,
 		       const char *expected, const u8 nonce[RPCRDMA_AUTH_NONCE])
 {
