@@ -35,6 +35,7 @@ unsigned int shim_listens;
 bool shim_removal_at_listen;
 struct key *shim_secrets[SHIM_LOOKUPS];
 unsigned int shim_lookups;
+struct key *shim_peer_key;
 void (*shim_at_lookup)(unsigned int n);
 bool shim_no_hash;
 
@@ -456,10 +457,15 @@ static void *shim_kvmalloc(size_t size, gfp_t gfp)
 /* Find one of shim_secrets. Those of a handshake are looked up one after the other. */
 static struct key *shim_request_key(struct key_type *type, const char *name)
 {
-	unsigned int n = shim_lookups++ % SHIM_LOOKUPS;
-	struct key *key = shim_secrets[n];
+	struct key *key;
+	unsigned int n;
 
 	shim_check_nofs();
+	if (type == &key_type_user)
+		return shim_fault() ? ERR_PTR(-ENOMEM) :
+		       shim_peer_key ? key_get(shim_peer_key) : ERR_PTR(-ENOKEY);
+	n = shim_lookups++ % SHIM_LOOKUPS;
+	key = shim_secrets[n];
 	if (shim_at_lookup)
 		shim_at_lookup(n);
 	if (shim_fault())

@@ -280,6 +280,45 @@ static void auth_closed_meanwhile(struct kunit *test)
 	key_put(key);
 }
 
+/* The peer's address must prove an identity, whatever the settings of the roles are. */
+static void auth_address(struct kunit *test)
+{
+	static const struct {
+		const char *identity;
+		bool open, secret;
+	} cases[] = {
+		{ SHIM_IDENTITY, true, true },
+		{ SHIM_IDENTITY "\n", true, true },
+		{ SHIM_IDENTITY, false, false },
+		{ "another.example.test", false, true },
+		{ "not an identity", false, true },
+	};
+	struct key *key = auth_key(test, auth_secret, SECRET_OCTETS);
+	struct shim_pair *pair = test->priv;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+		shim_find(cases[i].secret ? key : NULL);
+		shim_peer_key = shim_identity_key(cases[i].identity);
+		KUNIT_ASSERT_FALSE(test, IS_ERR(shim_peer_key));
+		auth_modes(pair, RPCRDMA_AUTH_NONE, RPCRDMA_AUTH_NONE);
+		if (cases[i].open) {
+			shim_open(test);
+			KUNIT_EXPECT_EQ(test, auth_result(&pair->client),
+					RPCRDMA_AUTH_DONE);
+			KUNIT_EXPECT_EQ(test, auth_result(&pair->server),
+					RPCRDMA_AUTH_DONE);
+		} else {
+			KUNIT_EXPECT_EQ_MSG(test, shim_connect(pair), -EACCES, "%u", i);
+		}
+		shim_disconnect(test, pair);
+		key_put(shim_peer_key);
+		shim_peer_key = NULL;
+	}
+	shim_find(NULL);
+	key_put(key);
+}
+
 /* An administrator ends the connections of one identity, and no others. */
 static void auth_ended(struct kunit *test)
 {
@@ -332,6 +371,7 @@ static struct kunit_case auth_cases[] = {
 	KUNIT_CASE(auth_after_any_fault),
 	KUNIT_CASE(auth_no_algorithm),
 	KUNIT_CASE(auth_closed_meanwhile),
+	KUNIT_CASE(auth_address),
 	KUNIT_CASE(auth_ended),
 	{}
 };

@@ -113,12 +113,16 @@ enum {
 /* What they find, NULL: no key; how many there were */
 extern struct key *shim_secrets[SHIM_LOOKUPS];
 extern unsigned int shim_lookups;
+/* The key with the identity that the peer's address must prove, or NULL */
+extern struct key *shim_peer_key;
 /* If not NULL, called during look-up @n */
 extern void (*shim_at_lookup)(unsigned int n);
 /* The kernel has no HMAC. */
 extern bool shim_no_hash;
 /* Return a key with @octets bytes of @secret, or an ERR_PTR(). */
 struct key *shim_key(const char *secret, size_t octets);
+/* Return a key with the identity that a peer must prove. */
+struct key *shim_identity_key(const char *identity);
 /* Let each look-up from now on find @key, which may be NULL. */
 void shim_find(struct key *key);
 /* Write to the parameter end_identity. */

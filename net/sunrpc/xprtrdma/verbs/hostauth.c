@@ -20,6 +20,7 @@
 #include "trace.h"
 
 #define RPCRDMA_AUTH_PREFIX	"rpcrdma:"
+#define RPCRDMA_AUTH_PEER	"rpcrdma-peer:"
 
 static char rpcrdma_host_identity[RPCRDMA_AUTH_MAX_IDENTITY + 2];
 module_param_string(host_identity, rpcrdma_host_identity,
@@ -157,7 +158,66 @@ static int rpcrdma_auth_secret(const struct rpcrdma_auth_request *req,
 	return rc;
 }
 
+/* Copy the identity in a key. */
+static int rpcrdma_auth_copy(struct key *key, char identity[RPCRDMA_AUTH_MAX_IDENTITY + 1])
+{
+	const struct user_key_payload *payload;
+	int rc;
+
+	down_read(&key->sem);
+	rc = key_validate(key);
+	payload = user_key_payload_locked(key);
+	if (!rc && (!payload || payload->datalen > RPCRDMA_AUTH_MAX_IDENTITY))
+		rc = -EINVAL;
+	if (!rc) {
+		memcpy(identity, payload->data, payload->datalen);
+		identity[payload->datalen] = '\0';
+		strreplace(identity, '\n', '\0');
+	}
+	up_read(&key->sem);
+	return rc;
+}
+
+/*
+ * Find the identity that the peer's address must prove, in a key of the type "user". If
+ * that key cannot be used, no peer with that address is accepted. Sleeps.
+ * Return: 0, and an identity or ""; or a negative errno.
+ */
+static int rpcrdma_auth_expected(struct rpcrdma_ep *ep,
+				 char identity[RPCRDMA_AUTH_MAX_IDENTITY + 1])
+{
+	char name[sizeof(RPCRDMA_AUTH_PEER) + INET6_ADDRSTRLEN];
+	struct key *key;
+	int rc;
+
+	*identity = '\0';
+	snprintf(name, sizeof(name), RPCRDMA_AUTH_PEER "%pISc", &ep->remote);
+	key = request_key(&key_type_user, name, NULL);
+	if (PTR_ERR_OR_ZERO(key) == -ENOKEY)
+		return 0;
+	rc = PTR_ERR_OR_ZERO(key);
+	if (!rc) {
+		rc = rpcrdma_auth_copy(key, identity);
+		key_put(key);
+	}
+	if (rc == -ENOMEM)
+		return rc;
+	if (rc || !rpcrdma_auth_identity_ok(identity)) {
+		pr_warn_ratelimited("rpcrdma: the key %s has no valid identity\n",
+				    name);
+		return -EACCES;
+	}
+	return 0;
+}
+
 #else
+
+static int rpcrdma_auth_expected(struct rpcrdma_ep *ep,
+				 char identity[RPCRDMA_AUTH_MAX_IDENTITY + 1])
+{
+	*identity = '\0';
+	return 0;
+}
 
 static int rpcrdma_auth_secret(const struct rpcrdma_auth_request *req,
 			       struct rpcrdma_auth_answer *answer)
@@ -210,7 +270,8 @@ void rpcrdma_port_auth(struct rpcrdma_ep_core *core)
 }
 
 /* Allocate a handshake of a host with the identity @own. Sleeps. */
-static struct rpcrdma_hostauth *rpcrdma_auth_alloc(const char *own)
+static struct rpcrdma_hostauth *rpcrdma_auth_alloc(struct rpcrdma_ep *ep,
+						   const char *own)
 {
 	struct rpcrdma_hostauth *auth = kzalloc(sizeof(*auth), GFP_NOFS);
 	u8 nonce[RPCRDMA_AUTH_NONCE];
@@ -218,11 +279,24 @@ static struct rpcrdma_hostauth *rpcrdma_auth_alloc(const char *own)
 	if (!auth)
 		return NULL;
 	get_random_bytes(nonce, sizeof(nonce));
-	if (!rpcrdma_auth_init(auth, own, "", nonce)) {
+	if (!rpcrdma_auth_init(auth, own, ep->auth_expected ?: "", nonce)) {
 		kfree_sensitive(auth);
 		return NULL;
 	}
 	return auth;
+}
+
+/* Require authentication of a peer whose address must prove an identity. */
+static int rpcrdma_auth_expect(struct rpcrdma_ep *ep)
+{
+	char identity[RPCRDMA_AUTH_MAX_IDENTITY + 1];
+	int rc = rpcrdma_auth_expected(ep, identity);
+
+	if (rc || !*identity)
+		return rc;
+	ep->auth_expected = kstrdup(identity, GFP_NOFS);
+	ep->params.auth = RPCRDMA_AUTH_REQUIRE;
+	return ep->auth_expected ? 0 : -ENOMEM;
 }
 
 /*
@@ -232,16 +306,17 @@ static struct rpcrdma_hostauth *rpcrdma_auth_alloc(const char *own)
  */
 int rpcrdma_auth_setup(struct rpcrdma_ep *ep)
 {
-	const enum rpcrdma_auth_mode mode = ep->params.auth;
+	enum rpcrdma_auth_mode mode;
 	char own[RPCRDMA_AUTH_MAX_IDENTITY + 2];
 	const struct rpcrdma_auth_request req = {
 		.what		= RPCRDMA_AUTH_ASK_SECRET,
 		.identity	= own,
 	};
-	int rc;
+	int rc = rpcrdma_auth_expect(ep);
 
-	if (!ep->client || mode == RPCRDMA_AUTH_NONE)
-		return 0;
+	mode = ep->params.auth;
+	if (rc || !ep->client || mode == RPCRDMA_AUTH_NONE)
+		return rc;
 	rpcrdma_auth_own(own);
 	if (!*own && mode == RPCRDMA_AUTH_REQUIRE)
 		rpcrdma_auth_no_identity();
@@ -253,7 +328,7 @@ int rpcrdma_auth_setup(struct rpcrdma_ep *ep)
 		return rc;
 	if (rc)
 		return 0;
-	ep->core.control.auth = rpcrdma_auth_alloc(own);
+	ep->core.control.auth = rpcrdma_auth_alloc(ep, own);
 	return ep->core.control.auth ? 0 : -ENOMEM;
 }
 
@@ -263,7 +338,7 @@ u32 rpcrdma_port_hello(struct rpcrdma_ep_core *core, struct rpcrdma_recv *rv)
 	char own[RPCRDMA_AUTH_MAX_IDENTITY + 2];
 
 	rpcrdma_auth_own(own);
-	core->control.auth = rpcrdma_auth_alloc(own);
+	core->control.auth = rpcrdma_auth_alloc(ep, own);
 	return rpcrdma_locked(&ep->lock,
 			      rpcrdma_auth_hello(&core->conn,
 						 core->control.auth, rv->buf,
@@ -273,4 +348,5 @@ u32 rpcrdma_port_hello(struct rpcrdma_ep_core *core, struct rpcrdma_recv *rv)
 void rpcrdma_auth_free(struct rpcrdma_ep *ep)
 {
 	kfree_sensitive(ep->core.control.auth);
+	kfree(ep->auth_expected);
 }

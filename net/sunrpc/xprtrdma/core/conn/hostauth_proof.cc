@@ -13,7 +13,7 @@ namespace
 constexpr char LABEL[] = "RPCRDMA2HOSTAUTH";
 constexpr u32 LABEL_OCTETS = sizeof(LABEL) - 1;
 
-/* Both ends: the eight octets of RFC 8797, or zeros */
+/* Write the eight octets of RFC 8797 of one end, or zeros. */
 xdr_writer write_private(xdr_writer out, const struct rpcrdma_private &priv)
 {
 	u8 octets[RPCRDMA_PRIVATE_OCTETS] = {};
