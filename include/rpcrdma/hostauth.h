@@ -136,7 +136,7 @@ bool rpcrdma_auth_identity_ok(const char *identity);
 /* A request to the host */
 enum rpcrdma_auth_ask {
 	RPCRDMA_AUTH_ASK_NOTHING,
-	/* server: is there a secret for @identity? */
+	/* server: look up the secret for @identity */
 	RPCRDMA_AUTH_ASK_SECRET,
 	/* compute both HMACs with the secret for @identity */
 	RPCRDMA_AUTH_ASK_PROOFS,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Host authentication of two ends, with an attacker between them who does not know the
- * secret: the input is a script of what becomes of their messages. The first byte selects
- * the settings of both ends.
+ * Host authentication of two ends, with an attacker between them that does not have the
+ * secret. The first byte of the input selects the settings of both ends. The rest is a
+ * script: it delivers, corrupts, repeats, drops or injects messages.
  */
 #include <cstdio>
 #include <cstdlib>

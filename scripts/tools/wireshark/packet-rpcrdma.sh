@@ -22,7 +22,7 @@ file=epan/dissectors/packet-rpcrdma.c
 mkdir -p "$work/new/epan/dissectors" "$work/config"
 cp "$source/$file" "$work/new/$file"
 patch -d "$work/new" -p1 <"$here/packet-rpcrdma.patch"
-# What its build would find out
+# The results of Wireshark's own configuration
 printf '#define VERSION "0"\n#define HAVE_PLUGINS 1\n' >"$work/config/config.h"
 compile()
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-/* What the proofs of host authentication cover (WP 9), for the host that computes them */
+/* The data that the proofs of host authentication cover (WP 9); the host computes them. */
 #include "hostauth.hh"
 
 #include "../wire/hostauth_codec.hh"
