@@ -736,7 +736,6 @@ level_field()
 	local module guest tree
 	GUEST=uml guest_module field uml || return 0
 	build_ping "$1" || { not_ok field/ping "rpcrdma-ping does not build"; return; }
-	cp -r scripts/tools/ctl "$1/ctl"
 	run_e2e field "$1" "${guest[@]}" --module "$module" --timeout 1500 -- "$1/guest/field.sh"
 }
 

@@ -337,6 +337,7 @@ build_guest_tools()
 	from=$(dirname "${BASH_SOURCE[0]}")/guest
 	gcc -O2 -Wall -Wextra -Werror -o "$1/nfsio" "$from"/nfsio{,-stress,-field}.c
 	gcc -O2 -Wall -Wextra -Werror -o "$1/nfsdlisten" "$from/nfsdlisten.c"
+	cp -r "$(dirname "${BASH_SOURCE[0]}")/tools/ctl" "$1/ctl"
 }
 
 # Build the hostile peer, which needs the libraries of user-space RDMA.

@@ -30,6 +30,10 @@ ONLY=${2:-}
 . "$(dirname "$0")/field/server.sh"
 # shellcheck source-path=SCRIPTDIR source=field/ping.sh
 . "$(dirname "$0")/field/ping.sh"
+# shellcheck source-path=SCRIPTDIR source=hostauth.sh
+. "$(dirname "$0")/hostauth.sh"
+# shellcheck source-path=SCRIPTDIR source=ctl.sh
+. "$(dirname "$0")/ctl.sh"
 # shellcheck source-path=SCRIPTDIR source=field/ctl.sh
 . "$(dirname "$0")/field/ctl.sh"
 # shellcheck source-path=SCRIPTDIR source=field/siw.sh
@@ -64,18 +68,30 @@ t ping.nfsd 100 ping_nfsd
 t ping.version1 200 ping_version1
 t ping.server 200 ping_server
 t ping.sentences 200 ping_sentences
+t ping.auth 200 ping_auth
 repair
 
-recipe ctl.status mounted 4.2 ctl_status
+recipe ctl.status mounted 4.2 ctl_apart
+recipe ctl.good mounted 4.2 ctl_good
 recipe ctl.top mounted 4.2 ctl_top
-recipe ctl.trace mounted 4.2 ctl_trace
+recipe ctl.trace mounted 4.2 ctl_trace -i c0
 recipe ctl.events ctl_events
+recipe ctl.small ctl_small
+recipe ctl.errors ctl_errors
+recipe ctl.never-pulled ctl_never_pulled
+recipe ctl.memory ctl_memory
 recipe ctl.fallback ctl_fallback
 recipe ctl.devices ctl_devices
 recipe ctl.mtu mounted 4.2 ctl_mtu
+recipe ctl.vlan ctl_vlan
 recipe ctl.listeners ctl_listeners
+recipe ctl.listener-lost bound ctl_listener_lost
+recipe ctl.not-rdma ctl_not_rdma
 recipe ctl.counters ctl_counters
-recipe ctl.reload ctl_reload
+recipe ctl.causes ctl_causes
+recipe ctl.lost mounted 4.2 ctl_lost
+recipe ctl.auth ctl_auth
+recipe ctl.reload mounted 4.2 ctl_reload
 
 recipe hosts.3 mounted 3 work_hosts 3
 recipe hosts.4.2 mounted 4.2 work_hosts 4.2
@@ -141,6 +157,7 @@ if [ -e /sys/class/infiniband/siw0 ]; then
 fi
 
 t unload.stop 100 stop_all
+t ctl.modules 100 ctl_modules
 t unload.slab 100 no_slab_left
 if have_kmemleak; then
 	t unload.kmemleak 100 no_leaks

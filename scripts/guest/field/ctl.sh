@@ -1,72 +1,28 @@
 # SPDX-License-Identifier: GPL-2.0
-# Sourced by field.sh: rpcrdma-ctl at both hosts.
+# Sourced by field.sh: rpcrdma-ctl at two hosts, for what one host cannot show.
 # shellcheck shell=bash disable=SC2034,SC2086,SC2119
 
-CTL=$RUN/ctl/rpcrdma-ctl
+CTL_DEVICE=rxec CTL_NETDEV=c0
 
-# says PATTERN COMMAND...: check that the command's output matches PATTERN
-says()
+# The client's host has a sysfs of its own, with its devices only.
+# shellcheck disable=SC2016
+ctl()
 {
-	local pattern=$1
-	shift
-	"$@" >/tmp/ctl.log 2>&1 || true
-	grep -qE -- "$pattern" /tmp/ctl.log || { cat /tmp/ctl.log; complain "$* does not print: $pattern"; }
+	client unshare --mount bash -c 'mount -t sysfs sysfs /sys
+		mount -t tracefs tracefs /sys/kernel/tracing
+		exec "$@"' bash $CTL "$@"
 }
 
-# found HOST NAME, not_found HOST NAME: check that doctor reports this finding, or does not.
-# HOST is client, or command for the server.
-found()
+# The namespaces do not see each other's.
+ctl_apart()
 {
-	says "\\[$2\\]\$" $1 $CTL doctor
+	ctl_status
+	! grep -q 'Connection.*server' <(ctl status) || complain "a connection of another namespace"
+	! grep -q 'Device *rxe0' <(ctl status) || complain "a device of another namespace"
+	not_found ctl_server rejects-no-listener
 }
 
-not_found()
-{
-	$1 $CTL doctor >/tmp/ctl.log 2>&1 || true
-	! grep -qF "[$2]" /tmp/ctl.log || { cat /tmp/ctl.log; complain "$1: doctor reports $2"; }
-}
-
-# One mount: status shows the connections of both ends, without privileges
-ctl_status()
-{
-	says 'Module +loaded: [0-9.]+ \(' command $CTL status
-	says "Listener +0.0.0.0:20049\$" command $CTL status
-	says "Mount +$MNT of .*NFS 4.2, rdma, connection 0" client $CTL status
-	says "Connection +[0-9]+: client $CLIENT4:[0-9]+ - $ADDR4:20049, version 2 \\(both\\)\$" \
-		client $CTL status
-	says "Connection +[0-9]+: server $ADDR4:20049 - $CLIENT4:[0-9]+, version 2" command $CTL status
-	says 'Device +rxec/1 CA, Ethernet, ACTIVE.* c0 \(MTU 4200\), RoCE v2' client $CTL status
-	# A namespace's status does not have the connections of the other one.
-	! grep -q 'Connection.*server' <(client $CTL status) || complain "status shows a connection of another namespace"
-	# The numbers are those of debugfs.
-	says "sent=$($CTL status --json | sed -n 's/.*"sent": \([0-9]*\).*/\1/p' | head -n 1) " \
-		grep role=server /sys/kernel/debug/rpcrdma/connections
-	says 'Connection' setpriv --reuid 65534 --regid 65534 --clear-groups $CTL status
-}
-
-ctl_top()
-{
-	dd if=/dev/zero of=$MNT/top bs=64k count=64 conv=fsync 2>/dev/null
-	says "^c $CLIENT4:[0-9]+ $ADDR4:20049 +2 " client $CTL top -n 1 -d 1
-	says "^$MNT " client $CTL top -n 1 -d 1
-	says '^rpcrdma_opened_total [1-9]' client $CTL metrics
-	says "^rpcrdma_connection_version\\{role=\"client\",.*\\} 2\$" client $CTL metrics
-	client $CTL metrics -o /tmp/rpcrdma.prom
-	grep -q '^rpcrdma_connection_sent_total{' /tmp/rpcrdma.prom || complain "no metrics in the file"
-}
-
-ctl_trace()
-{
-	client $CTL trace -i c0 -o /tmp/ctl.tar.gz -- ls -lR $MNT >/dev/null
-	rm -rf /tmp/rpcrdma-trace
-	tar -C /tmp -xzf /tmp/ctl.tar.gz
-	grep -q 'rpcrdma_send: xid=' /tmp/rpcrdma-trace/trace.txt || complain "no tracepoint"
-	[ -s /tmp/rpcrdma-trace/packets.pcap ] || complain "no packets"
-	grep -q '"connections"' /tmp/rpcrdma-trace/status.json || complain "no status"
-	! ls -d /sys/kernel/tracing/instances/rpcrdma-ctl.* 2>/dev/null || complain "an instance is left"
-}
-
-# A connection opens and closes: events, recordings and metrics
+# A connection comes and goes.
 ctl_events()
 {
 	local pid
@@ -75,6 +31,7 @@ ctl_events()
 	wait_for 20 events_seen
 	kill $pid
 	wait $pid 2>/dev/null || true
+	screen events cat /tmp/events.log
 	grep -qE "client $CLIENT4:[0-9]+ - $ADDR4:20049, version 2 \\(both\\), open" /tmp/events.log ||
 		{ cat /tmp/events.log; complain "no connection has opened"; }
 }
@@ -86,64 +43,136 @@ events_seen()
 	grep -q closing /tmp/events.log
 }
 
-# version 1 as a fallback, and for the server's version again
-ctl_fallback()
-{
-	not_found client fallback
-	echo 1 >/sys/module/rpcrdma/parameters/svc_max_version
-	nfsd_down
-	nfsd_up
-	mounted 3 found client fallback
-	says '^rpcrdma_fallbacks_total [1-9]' client $CTL metrics
-	server_again
-}
-
-# Findings about devices
+# The client's port is down, and then its device is gone.
 ctl_devices()
 {
-	not_found client port-down
+	not_found ctl port-down no-device
 	ip -n $NETNS link set c0 down
-	found client port-down
+	found ctl port-down
+	screen port-down ctl doctor
 	ip -n $NETNS link set c0 up
 	ip -n $NETNS addr replace $CLIENT4/24 dev c0
 	ip -n $NETNS -6 addr replace $CLIENT6/64 dev c0 nodad
-	wait_for 20 not_found client port-down
+	wait_for 20 not_found ctl port-down
+	client_device_del
+	found ctl no-device
+	client_device_add
+	wait_for 20 not_found ctl no-device port-down
 }
 
-# Packets of the full MTU are lost, because the server's end accepts smaller ones only.
+# A packet of the whole MTU gets lost: the server's end takes smaller ones only.
 ctl_mtu()
 {
-	not_found client mtu-mismatch
+	not_found ctl mtu-mismatch
 	ip link set d0 mtu 1500
-	found client mtu-mismatch
+	found ctl mtu-mismatch
+	screen mtu ctl doctor
 	ip link set d0 mtu 4200
 }
 
-# Listeners: none, one that the next start of nfsd will not have, one without its device
-ctl_listeners()
+# Interfaces of one port have different MTUs.
+ctl_vlan()
 {
-	not_found command listener-missing
-	found command listener-not-persistent
-	mkdir -p /etc/nfs.conf.d
-	printf '[nfsd]\nrdma=y\n' >/etc/nfs.conf.d/ctl.conf
-	not_found command listener-not-persistent
-	rm /etc/nfs.conf.d/ctl.conf
+	not_found ctl_server mtu-interfaces
+	ip link add link d0 name d0.5 type vlan id 5
+	ip link set d0.5 mtu 1500 up
+	ip addr add 203.0.113.1/24 dev d0.5
+	wait_for 20 found ctl_server mtu-interfaces
+	ip link del d0.5
+	wait_for 20 not_found ctl_server mtu-interfaces
 }
 
-# No listener at that port: the client counts the cause
-ctl_counters()
+# The only listener is bound to an address, and the device of that is gone.
+ctl_listener_lost()
 {
-	! client mount -t nfs -o vers=4.2,proto=rdma,port=20051,soft,timeo=10,retrans=1,retry=0 $ADDR4:/ $MNT 2>/dev/null ||
-		complain "the mount succeeded"
-	found client rejects-no-listener
-	not_found command rejects-no-listener
+	not_found ctl_server listener-lost
+	rdma_del
+	found ctl_server listener-lost
+	rdma_add
+	wait_for 20 not_found ctl_server listener-lost
 }
 
-# The module is replaced, and the server has its listeners again.
-ctl_reload()
+# Replies that the client cannot pull in time: its packets get lost until the server takes the
+# Replies back.
+ctl_never_pulled()
 {
-	mounted 4.2 says "$MNT is mounted: umount $MNT" $CTL reload
-	says 'loaded: ' $CTL reload
-	says 'rdma 20049' cat /proc/fs/nfsd/portlist
-	mounted 4.2 ctl_status
+	set_format pulled
+	set_until_end svc_done_timeout=1
+	mount_works 4.2
+	not_found ctl_server never-pulled
+	LOAD_KIND=links
+	load_begin 600
+	impair server delay 20ms
+	wait_for 60 not_pulled
+	screen never-pulled cat /tmp/ctl.log
+	heal
+	restore
+	load_stop 0
+	umount_works
+	settle
+	set_format usual
+}
+
+# Lose what the client sends for longer than svc_done_timeout.
+not_pulled()
+{
+	local status=0
+	impair client loss 100%
+	wait_for 3 found ctl_server never-pulled >/dev/null || status=$?
+	heal
+	impair server delay 20ms
+	return $status
+}
+
+# A server that has too little memory for its clients
+ctl_memory()
+{
+	local i pids=()
+	not_found ctl_server refused-no-memory
+	set_until_end svc_max_memory=1
+	for i in {1..24}; do
+		client $PING -c 1000 -i 0.05 -t 20 $ADDR4 >/dev/null 2>&1 &
+		pids+=($!)
+	done
+	wait_for 30 found ctl_server refused-no-memory
+	screen memory cat /tmp/ctl.log
+	kill "${pids[@]}" 2>/dev/null || true
+	wait "${pids[@]}" 2>/dev/null || true
+	restore
+	settle
+}
+
+# Each cause of a failed attempt to connect is counted.
+ctl_causes()
+{
+	not_found ctl unresolved rejects-by-peer unreachable
+	cannot_mount 203.0.113.77
+	found ctl unresolved
+	ping_with --reject -- cannot_mount $ADDR4 port=$PING_PORT
+	found ctl rejects-by-peer
+	screen causes ctl doctor
+}
+
+# cannot_mount ADDRESS [OPTION,...]
+cannot_mount()
+{
+	! client timeout -s KILL 60 mount -t nfs \
+		-o vers=4.2,proto=rdma,port=20049,soft,timeo=10,retrans=1,retry=0${2:+,$2} $1:/ $MNT 2>/dev/null ||
+		complain "it mounts"
+}
+
+# A connection is lost because a Work Request fails: no packet arrives any more.
+ctl_lost()
+{
+	local before
+	not_found ctl wr-failures
+	before=$(connects)
+	load_begin 600
+	impair client loss 100%
+	impair server loss 100%
+	wait_for 60 no_transport
+	heal
+	reconnected $before
+	load_stop 1
+	found ctl wr-failures
 }

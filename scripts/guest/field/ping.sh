@@ -21,6 +21,7 @@ ping_nfsd()
 {
 	ping_says 0 'version     2: both ends have it' -c 20 -i 0.01 $ADDR4
 	ping_says 0 'round trip  20 Calls' -c 20 -i 0.01 $ADDR4
+	screen ping cat /tmp/ping.log
 	ping_says 0 '"version": 2' --json -c 2 $ADDR4
 	ping_says 0 '"version": 1' --json -c 2 -v 1 $ADDR4
 	ping_says 0 'outstanding' --load --time=2 $ADDR4
@@ -64,6 +65,33 @@ ping_server()
 	ping_with -- ping_says 0 'outstanding' -p $PING_PORT --load --time=2 $ADDR4
 	ping_with -v 1 -- ping_says 0 'version     1' -p $PING_PORT -c 5 $ADDR4
 	ping_with -v 1 -- ping_says 6 'has version 1 only' -p $PING_PORT -v 2 $ADDR4
+}
+
+# Host authentication: with nfsd, and with rpcrdma-ping's own server
+ping_auth()
+{
+	local me=--identity=ping.example.test secret=/tmp/ping.secret
+	head -c 32 /dev/urandom >$secret
+	head -c 32 /dev/urandom >$secret.other
+	keyctl padd logon rpcrdma:ping.example.test @u <$secret >/dev/null
+	set_until_end svc_host_auth=2
+	ping_says 0 'host auth   authenticated: ' $me --secret=$secret -c 2 $ADDR4
+	cp /tmp/ping.log $RUN/screens/ping-auth
+	ping_says 0 '"state": "authenticated"' --json $me --secret=$secret -c 2 $ADDR4
+	ping_says 9 'refuses this host' $me --secret=$secret.other $ADDR4
+	ping_says 9 'requires host authentication' $ADDR4
+	keyctl padd user rpcrdma:ping.example.test @u <$secret >/dev/null
+	ping_says 0 'host auth   authenticated: ' $me -c 2 $ADDR4
+	keyctl unlink "$(keyctl search @u user rpcrdma:ping.example.test)" @u
+	ping_says 1 'no readable key' $me $ADDR4
+	keyctl unlink "$(keyctl search @u logon rpcrdma:ping.example.test)" @u
+	ping_says 9 'refuses this host' $me --secret=$secret $ADDR4
+	echo 0 >$CTL_PARAMETERS/svc_host_auth
+	ping_says 9 'does not take part' $me --secret=$secret $ADDR4
+	ping_with --identity=s.example.test --secret=$secret -- \
+		ping_says 0 'authenticated: s.example.test, sha512' -p $PING_PORT $me --secret=$secret -c 2 $ADDR4
+	ping_with --identity=s.example.test --secret=$secret -- \
+		ping_says 9 'refuses this host' -p $PING_PORT $me --secret=$secret.other $ADDR4
 }
 
 # Each failure has its own sentence and exit status.

@@ -1,0 +1,311 @@
+# SPDX-License-Identifier: GPL-2.0
+# Sourced by tests in the guest: rpcrdma-ctl, and each finding of its doctor that can be
+# provoked where client and server are the same host. field/ctl.sh has those of two hosts.
+# shellcheck shell=bash disable=SC2034,SC2086,SC2119
+
+CTL=$RUN/ctl/rpcrdma-ctl
+# The client's RDMA device and its network device
+CTL_DEVICE=rxe0 CTL_NETDEV=d0
+CLIENT4=${CLIENT4:-$ADDR4}
+CTL_PARAMETERS=/sys/module/rpcrdma/parameters
+
+# ctl ARG...: rpcrdma-ctl at the client's host; ctl_server ARG...: at the server's
+ctl() { $CTL "$@"; }
+ctl_server() { $CTL "$@"; }
+
+# says PATTERN COMMAND...: what the command prints has the pattern
+says()
+{
+	local pattern=$1
+	shift
+	"$@" >/tmp/ctl.log 2>&1 || true
+	grep -qE -- "$pattern" /tmp/ctl.log || { cat /tmp/ctl.log; complain "$* does not say: $pattern"; }
+}
+
+# found CTL NAME..., not_found CTL NAME...: whether the doctor has all, or none, of these
+# findings. CTL: ctl or ctl_server
+found()
+{
+	local who=$1 name
+	shift
+	$who doctor >/tmp/ctl.log 2>&1 || true
+	for name in "$@"; do
+		grep -qF "[$name]" /tmp/ctl.log || { cat /tmp/ctl.log; complain "$who: doctor does not say $name"; }
+	done
+}
+
+not_found()
+{
+	local who=$1 name
+	shift
+	$who doctor >/tmp/ctl.log 2>&1 || true
+	for name in "$@"; do
+		! grep -qF "[$name]" /tmp/ctl.log || { cat /tmp/ctl.log; complain "$who: doctor says $name"; }
+	done
+}
+
+# Keep the screens for the documents.
+screen()
+{
+	mkdir -p $RUN/screens
+	"${@:2}" >$RUN/screens/$1 2>&1 || true
+}
+
+# ---- one mount ----------------------------------------------------------------
+
+# What both ends show of it, and that no privilege is needed
+ctl_status()
+{
+	says 'Module +loaded: [0-9.]+ \(' ctl_server status
+	says "Listener +0.0.0.0:$PORT\$" ctl_server status
+	says "Mount +$MNT of .*NFS 4.2, rdma, connection [0-9]+" ctl status
+	says "Connection +[0-9]+: client $CLIENT4:[0-9]+ - $ADDR4:$PORT, version 2 \\(both\\)\$" ctl status
+	says "Connection +[0-9]+: server $ADDR4:$PORT - $CLIENT4:[0-9]+, version 2" ctl_server status
+	says "Device +$CTL_DEVICE/1 CA, Ethernet, ACTIVE.* $CTL_NETDEV \\(MTU 4200\\), RoCE v2" ctl status
+	# The same numbers as debugfs
+	says "sent=$(ctl_server status --json | sed -n 's/.*"sent": \([0-9]*\).*/\1/p' | head -n 1) " \
+		cat /sys/kernel/debug/rpcrdma/connections
+	says 'Connection' setpriv --reuid 65534 --regid 65534 --clear-groups $CTL status
+	screen status ctl status
+	screen doctor ctl doctor
+}
+
+# same_bytes N: what the client has sent is what the server has received, and more than N
+same_bytes()
+{
+	local sent
+	sent=$(sum_of client bytes_sent)
+	[ $sent -gt $1 ] && [ "$(sum_of server bytes_received)" -eq $sent ]
+}
+
+ctl_top()
+{
+	dd if=/dev/zero of=$MNT/top bs=64k count=64 conv=fsync 2>/dev/null
+	wait_for 10 same_bytes 4194304
+	says "^c $CLIENT4:[0-9]+ $ADDR4:$PORT +2 " ctl top -n 1 -d 1
+	screen top cat /tmp/ctl.log
+	says "^$MNT " ctl top -n 1 -d 1
+	says '^rpcrdma_opened_total [1-9]' ctl metrics
+	says "^rpcrdma_connection_version\\{role=\"client\",.*\\} 2\$" ctl metrics
+	ctl metrics -o /tmp/rpcrdma.prom
+	grep -q '^rpcrdma_connection_sent_total{' /tmp/rpcrdma.prom || complain "no metrics in the file"
+}
+
+# ctl_trace [-i NETDEV]: the archive has tracepoints, the state of the host, and the packets
+ctl_trace()
+{
+	ctl trace "$@" -o /tmp/ctl.tar.gz -- ls -lR $MNT >/dev/null
+	rm -rf /tmp/rpcrdma-trace
+	tar -C /tmp -xzf /tmp/ctl.tar.gz
+	grep -q 'rpcrdma_send: .*xid=' /tmp/rpcrdma-trace/trace.txt ||
+		{ head -n 20 /tmp/rpcrdma-trace/trace.txt; complain "no tracepoint"; }
+	grep -q '"connections"' /tmp/rpcrdma-trace/status.json || complain "no status"
+	[ -s /tmp/rpcrdma-trace/doctor.json ] || complain "no findings"
+	grep -q rpcrdma /tmp/rpcrdma-trace/log.txt || complain "no log"
+	! ls -d /sys/kernel/tracing/instances/rpcrdma-ctl.* 2>/dev/null || complain "an instance is left"
+	[ $# -eq 0 ] || [ "$(stat -c %s /tmp/rpcrdma-trace/packets.pcap)" -gt 200 ] ||
+		complain "no packets"
+}
+
+# ---- what doctor finds --------------------------------------------------------
+
+# set_until_end NAME=VALUE...: set parameters of the module until restore(), or the end of the
+# test
+RESTORE=
+set_until_end()
+{
+	local word name
+	for word in "$@"; do
+		name=$CTL_PARAMETERS/${word%%=*}
+		RESTORE="echo $(cat $name) >$name; $RESTORE"
+		echo ${word#*=} >$name
+	done
+	trap restore EXIT
+}
+
+restore()
+{
+	eval "$RESTORE"
+	RESTORE=
+}
+
+nfsd_again()
+{
+	nfsd_down
+	nfsd_up
+}
+
+ctl_good()
+{
+	not_found ctl fallback small-window small-threshold errors never-pulled \
+		port-down mtu-interfaces shadowed stale in-tree-loaded no-interface
+}
+
+# The server grants little, and takes small messages.
+ctl_small()
+{
+	set_until_end svc_max_requests=4 svc_max_req_size=4096
+	mount_works 4.2
+	not_found ctl small-window
+	mkdir -p $MNT/many
+	"$NFSIO" many $MNT/many $EXPORT/many 6 4 11
+	rm -rf $MNT/many
+	found ctl small-window small-threshold
+	screen small ctl doctor
+	umount_works
+}
+
+# The server refuses Calls for a list of names that has to be pulled, and may not be.
+ctl_errors()
+{
+	set_until_end max_inline_read=4096 max_inline_write=4096 svc_max_req_size=16384 \
+		max_reassembly=0 pull_replies=1 svc_expose=4096
+	mount_works 4.2
+	not_found ctl errors
+	mkdir $EXPORT/names
+	(cd $EXPORT/names && seq -f %0200.0f 300 | xargs touch)
+	ls -U $MNT/names >/dev/null
+	rm -rf $EXPORT/names
+	found ctl errors
+	found ctl_server errors
+	umount_works
+}
+
+ctl_fallback()
+{
+	set_until_end svc_max_version=1
+	nfsd_again
+	mount_works 4.2
+	found ctl fallback
+	says 'uses version 1: the server has no version 2' ctl doctor
+	screen fallback ctl doctor
+	says '^rpcrdma_fallbacks_total [1-9]' ctl metrics
+	umount_works
+	restore
+	nfsd_again
+}
+
+# Listeners: one that the next start does not have, none
+ctl_listeners()
+{
+	found ctl_server listener-not-persistent
+	not_found ctl_server listener-missing
+	mkdir -p /etc/nfs.conf.d
+	printf '[nfsd]\nrdma=y\n' >/etc/nfs.conf.d/ctl.conf
+	not_found ctl_server listener-missing listener-not-persistent
+	rm /etc/nfs.conf.d/ctl.conf
+	nfsd_down
+	echo "tcp 2049" >/proc/fs/nfsd/portlist
+	echo 1 >/proc/fs/nfsd/threads
+	found ctl_server listener-missing
+	nfsd_again
+}
+
+# No listener at that port: counted by cause
+ctl_counters()
+{
+	! ${NETNS:+client} mount -t nfs -o vers=4.2,proto=rdma,port=20051,soft,timeo=10,retrans=1,retry=0 $ADDR4:/ $MNT 2>/dev/null ||
+		complain "it mounts"
+	found ctl rejects-no-listener connects-failed
+}
+
+# /etc/fstab has RDMA for the mount, and it uses TCP.
+ctl_not_rdma()
+{
+	nfsd_down
+	echo "tcp 2049" >/proc/fs/nfsd/portlist
+	nfsd_up
+	${NETNS:+client} mount -t nfs -o vers=4.2,proto=tcp,port=2049 $ADDR4:/ $MNT
+	cp /etc/fstab /tmp/fstab 2>/dev/null || : >/tmp/fstab
+	not_found ctl not-rdma
+	echo "$ADDR4:/ $MNT nfs4 proto=rdma,port=$PORT 0 0" >>/etc/fstab
+	found ctl not-rdma
+	cp /tmp/fstab /etc/fstab
+	umount $MNT
+	nfsd_again
+}
+
+# Host authentication that is required: without a secret, with one that is too short, good,
+# and revoked
+ctl_auth()
+{
+	set_until_end host_auth=2 svc_host_auth=2
+	drop_secret
+	echo $AUTH_IDENTITY >$AUTH_PARAMETERS/host_identity
+	found ctl auth-no-secret
+	set_secret 15
+	found ctl auth-no-secret auth-short-secret
+	set_secret
+	not_found ctl auth-no-secret auth-short-secret auth-revoked
+	mount_works 4.2
+	says "client .*, authenticated as $AUTH_IDENTITY \\(sha512\\)" ctl status
+	screen auth cat /tmp/ctl.log
+	says "server .*, authenticated as $AUTH_IDENTITY \\(sha512\\)" ctl_server status
+	umount_works
+	keyctl revoke "$(keyctl search @u logon rpcrdma:$AUTH_IDENTITY)"
+	found ctl auth-revoked auth-no-secret
+	! do_mount 4.2 2>/dev/null || complain "it mounts"
+	found ctl auths-no-secret auths-failed
+	screen auth-doctor cat /tmp/ctl.log
+	auth_off
+}
+
+# The module is replaced, and the server has its listeners again.
+ctl_reload()
+{
+	says "$MNT is mounted: umount $MNT" ctl_server reload
+	umount_works
+	says 'loaded: ' ctl_server reload
+	screen reload cat /tmp/ctl.log
+	says "rdma $PORT" cat /proc/fs/nfsd/portlist
+	mount_works 4.2
+}
+
+# ---- modules; none is loaded, and afterwards neither ------------------------------
+
+ctl_modules()
+{
+	local base dir installed srcversion in_tree
+	base=/lib/modules/$(uname -r)
+	installed=$(modinfo -n rpcrdma)
+	dir=${installed%/*}
+	found ctl not-loaded
+	mkdir -p $dir/dkms
+	cp $installed $dir/dkms/
+	depmod -a
+	found ctl shadowed
+	screen shadowed ctl doctor
+	rm -r $dir/dkms
+	depmod -a
+	not_found ctl shadowed
+
+	# Another version than the loaded one is installed.
+	modprobe rpcrdma
+	not_found ctl stale not-loaded
+	cp $installed /tmp/rpcrdma.ko
+	srcversion=$(modinfo -F srcversion rpcrdma)
+	LC_ALL=C sed -i "s/srcversion=$srcversion/srcversion=${srcversion//[0-9A-F]/0}/" $installed
+	found ctl stale
+	cp /tmp/rpcrdma.ko $installed
+	modprobe -r rpcrdma
+
+	in_tree=$(find $base/kernel -name 'rpcrdma.ko*')
+	if [ -n "$in_tree" ]; then
+		insmod $in_tree
+		found ctl in-tree-loaded
+		rmmod rpcrdma
+	fi
+	rm $installed
+	depmod -a
+	if [ -n "$in_tree" ]; then
+		found ctl in-tree-installed
+	else
+		found ctl not-installed
+	fi
+	mkdir -p /usr/src/rpcrdma-v2-0
+	found ctl missing-headers
+	rmdir /usr/src/rpcrdma-v2-0
+	cp /tmp/rpcrdma.ko $installed
+	depmod -a
+	not_found ctl in-tree-installed not-installed missing-headers
+}
