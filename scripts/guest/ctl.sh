@@ -56,15 +56,20 @@ screen()
 # What both ends show of it, and that no privilege is needed
 ctl_status()
 {
+	local before shown after
 	says 'Module +loaded: [0-9.]+ \(' ctl_server status
 	says "Listener +0.0.0.0:$PORT\$" ctl_server status
 	says "Mount +$MNT of .*NFS 4.2, rdma, connection [0-9]+" ctl status
 	says "Connection +[0-9]+: client $CLIENT4:[0-9]+ - $ADDR4:$PORT, version 2 \\(both\\)\$" ctl status
 	says "Connection +[0-9]+: server $ADDR4:$PORT - $CLIENT4:[0-9]+, version 2" ctl_server status
 	says "Device +$CTL_DEVICE/1 CA, Ethernet, ACTIVE.* $CTL_NETDEV \\(MTU 4200\\), RoCE v2" ctl status
-	# The same numbers as debugfs
-	says "sent=$(ctl_server status --json | sed -n 's/.*"sent": \([0-9]*\).*/\1/p' | head -n 1) " \
-		cat /sys/kernel/debug/rpcrdma/connections
+	# The same numbers as debugfs, which grow when the lease is renewed
+	before=$(sum_of server sent)
+	shown=$(ctl_server status --json |
+		awk '/"role": "server"/ { ours = 1 } ours && /"sent":/ { gsub(/[^0-9]/, ""); print; exit }')
+	after=$(sum_of server sent)
+	[ $before -le $shown ] && [ $shown -le $after ] ||
+		complain "$shown messages were sent, and debugfs has $before, then $after"
 	says 'Connection' setpriv --reuid 65534 --regid 65534 --clear-groups $CTL status
 	screen status ctl status
 	screen doctor ctl doctor
