@@ -629,9 +629,11 @@ fi
 
 if [ $MODULE_KIND = ours ]; then
 	for v in $AUTH; do t auth.$v.secret 60 auth_secret $v; done
-	for how in missing revoked short not_offered version_1; do
+	for how in missing revoked expired short not_offered version_1; do
 		t auth.$how 90 auth_$how
 	done
+	t auth.revoked-under-load 180 auth_revoked_under_load
+	t auth.reconnects 120 auth_reconnects
 	t auth.off 20 auth_off
 fi
 

@@ -21,9 +21,17 @@ set_secret()
 	head -c ${1:-32} /dev/urandom | keyctl padd logon rpcrdma:$AUTH_IDENTITY @u
 }
 
+# give_secret IDENTITY SECRET
+give_secret()
+{
+	drop_secret $1
+	printf %s "$2" | keyctl padd logon rpcrdma:$1 @u
+}
+
+# drop_secret [IDENTITY]
 drop_secret()
 {
-	keyctl unlink "$(keyctl search @u logon rpcrdma:$AUTH_IDENTITY 2>/dev/null)" @u 2>/dev/null || true
+	keyctl unlink "$(keyctl search @u logon rpcrdma:${1:-$AUTH_IDENTITY} 2>/dev/null)" @u 2>/dev/null || true
 }
 
 # auth_is CLIENT SERVER: the ends of the mount's connection say so
@@ -76,6 +84,66 @@ auth_revoked()
 	auth_mounts 4.2 authenticated authenticated
 	keyctl revoke "$(keyctl search @u logon rpcrdma:$AUTH_IDENTITY)"
 	auth_denied 4.2 'secret'
+}
+
+no_secret() { ! keyctl search @u logon rpcrdma:$AUTH_IDENTITY >/dev/null 2>&1; }
+
+auth_expired()
+{
+	set_auth 2 2
+	set_secret
+	auth_mounts 4.2 authenticated authenticated
+	keyctl timeout "$(keyctl search @u logon rpcrdma:$AUTH_IDENTITY)" 1
+	wait_for 30 no_secret
+	auth_denied 4.2 'secret'
+}
+
+# log_says TEXT COUNT: the log has more than COUNT such lines
+log_says() { [ "$(dmesg | grep -c "$1")" -gt $2 ]; }
+
+# A secret is revoked under load: the connection goes on until an administrator ends it, there
+# is no other without a secret, and with a new one all RPCs end well.
+auth_revoked_under_load()
+{
+	local said='no usable secret' before
+	set_auth 2 2
+	set_secret
+	do_mount 4.2 $MNT
+	load_begin $LOAD
+	keyctl revoke "$(keyctl search @u logon rpcrdma:$AUTH_IDENTITY)"
+	goes_on 50
+	before=$(dmesg | grep -c "$said")
+	echo $AUTH_IDENTITY >$AUTH_PARAMETERS/end_identity
+	wait_for 60 log_says "$said" $before
+	! connections | grep '^role=client .*state=open ' || complain "it is connected without a secret"
+	set_secret
+	goes_on 50
+	load_end 1
+	auth_is authenticated authenticated
+	umount_works
+}
+
+# Each connection under load costs one handshake: the server looks a secret up once before its
+# CHALLENGE, and both ends compute once.
+auth_reconnects()
+{
+	local tracing=/sys/kernel/tracing again
+	set_auth 2 2
+	set_secret
+	[ -e $tracing/trace ] || mount -t tracefs tracefs $tracing
+	do_mount 4.2 $MNT
+	echo >$tracing/trace
+	echo 1 >$tracing/events/rpcrdma/rpcrdma_auth_answer/enable
+	trouble_client_drop
+	echo 0 >$tracing/events/rpcrdma/rpcrdma_auth_answer/enable
+	again=$(($(connects) - CONNECTS))
+	[ "$(grep -c 'rpcrdma_auth_answer: .*what=secret' $tracing/trace)" -eq $again ] &&
+		[ "$(grep -c 'rpcrdma_auth_answer: .*what=proofs' $tracing/trace)" -eq $((2 * again)) ] || {
+		grep rpcrdma_auth_answer: $tracing/trace
+		complain "there were not $again handshakes"
+	}
+	auth_is authenticated authenticated
+	umount_works
 }
 
 auth_missing()
