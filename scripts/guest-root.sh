@@ -19,14 +19,15 @@ here=$(cd "$(dirname "$0")/.." && pwd)
 # Maximum time for which a running dpkg is waited for
 patience=$((300 * TIMEOUT_SCALE))
 
-# Print the installed packages of guest_packages, the essential ones, and those that they
-# depend on.
+# Print the installed packages of guest_packages, those of a minimal system, and those that
+# they depend on. A dependency on a name that several packages provide, as awk, is not followed:
+# these packages are part of a minimal system.
 closure()
 {
 	# shellcheck disable=SC2016
 	{
-		dpkg-query -W -f '${Essential} ${Package}\n' | sed -n 's/^yes //p'
-		dpkg-query -W -f '${db:Status-Abbrev} ${Package}\n' "${guest_packages[@]}" 2>/dev/null |
+		dpkg-query -W -f '${Priority} ${Package}\n' | sed -n 's/^\(required\|important\) //p'
+		{ dpkg-query -W -f '${db:Status-Abbrev} ${Package}\n' "${guest_packages[@]}" 2>/dev/null || true; } |
 			sed -n 's/^ii *//p'
 	} | sort -u | xargs apt-cache depends --recurse --installed --no-suggests --no-conflicts \
 		--no-breaks --no-replaces --no-enhances | sed -n '/^[a-z0-9]/p' | sort -u
@@ -48,11 +49,13 @@ files()
 	local merged=
 	[ ! -L /bin ] || merged='s,^/\(bin\|sbin\|lib\|lib32\|lib64\|libx32\)/,/usr/&,; s,^/usr//,/usr/,'
 	{
-		xargs dpkg-query -L <"$1" | sed -n 's/^\(diverted by\|locally diverted\).* to: //; /^\//p' |
-			sed "$merged" | grep -v '^/\(etc\|usr/share/\(doc\|man\|info\|locale\|lintian\)\|boot\)/'
-		find /bin /sbin /lib* /var/run /var/lock -maxdepth 0 -type l
-		find /usr/bin /usr/sbin /usr/lib -lname '/etc/alternatives/*'
-		find /var/lib/nfs -xdev ! -type s
+		# The list may have names of which no package is installed.
+		{ xargs dpkg-query -L <"$1" || true; } |
+			sed -n 's/^\(diverted by\|locally diverted\).* to: //; /^\//p' | sed "$merged" |
+			grep -v '^/\(etc\|usr/share/\(doc\|man\|info\|locale\|lintian\)\|boot\)/' || true
+		find /bin /sbin /lib* /var/run /var/lock -maxdepth 0 -type l || true
+		find /usr/bin /usr/sbin /usr/lib -lname '/etc/alternatives/*' || true
+		find /var/lib/nfs -xdev ! -type s || true
 	} 2>/dev/null | sort -u | perl -lne 'print if -l || -d _ || -r _ && -f _ and lstat'
 }
 
@@ -67,7 +70,8 @@ make_root()
 		cpio --quiet -0 -pdum "$to" 2>/dev/null) || true
 	(cd "$to" && mkdir -p dev proc sys run tmp root home mnt srv opt media var/tmp var/log var/cache)
 	chmod 1777 "$to/tmp" "$to/var/tmp"
-	[ -x "$to/bin/bash" ] || die "$to has no shell"
+	# An essential program, and one that is an alternative
+	[ -x "$to/bin/bash" ] && [ -L "$to/usr/bin/awk" ] || die "$to has no shell or no awk"
 }
 
 roots=$CACHE/guest-root

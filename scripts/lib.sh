@@ -18,7 +18,7 @@ if [ -d /usr/lib/ccache ] && [ -z "${CCACHE_BASEDIR:-}" ]; then
 fi
 
 # The packages whose programs run in guests (scripts/guest-root.sh)
-guest_packages=(bash coreutils util-linux mount kmod hostname procps iproute2 busybox-static
+guest_packages=(bash coreutils gawk util-linux mount kmod hostname procps iproute2 busybox-static
 	nfs-common nfs-kernel-server rpcbind rdma-core ibverbs-providers
 	acl attr binutils bpftrace diffutils fio keyutils krb5-admin-server krb5-kdc krb5-user
 	nfs4-acl-tools nftables openssl perl python3 systemd tshark udev linux-image-amd64)

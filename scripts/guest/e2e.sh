@@ -64,6 +64,7 @@ root_is_its_own()
 {
 	! command -v qemu-system-x86_64
 	[ ! -e /var/lib/dpkg/lock ]
+	command -v awk
 	[ -x "$0" ]
 }
 
