@@ -187,12 +187,16 @@ static int rpcrdma_auth_expected(struct rpcrdma_ep *ep,
 				 char identity[RPCRDMA_AUTH_MAX_IDENTITY + 1])
 {
 	char name[sizeof(RPCRDMA_AUTH_PEER) + INET6_ADDRSTRLEN];
+	unsigned int nofs;
 	struct key *key;
 	int rc;
 
 	*identity = '\0';
 	snprintf(name, sizeof(name), RPCRDMA_AUTH_PEER "%pISc", &ep->remote);
+	/* Memory reclaim may wait for this connection. */
+	nofs = memalloc_nofs_save();
 	key = request_key(&key_type_user, name, NULL);
+	memalloc_nofs_restore(nofs);
 	if (PTR_ERR_OR_ZERO(key) == -ENOKEY)
 		return 0;
 	rc = PTR_ERR_OR_ZERO(key);
