@@ -147,7 +147,9 @@ u32 begin(rpcrdma_ep_core *core, const rpcrdma_cm_peer *peer)
 	if (peer)
 		meet(core, peer);
 	events = rpcrdma_conn_established(&core->conn);
-	if (core->control.auth && core->conn.state == RPCRDMA_CONN_OPENING)
+	/* A server may have received a HELLO before this, and has counted it then. */
+	if (core->conn.cfg.client && core->control.auth &&
+	    core->conn.state == RPCRDMA_CONN_OPENING)
 		rpcrdma_port_count(core, RPCRDMA_COUNT_AUTHS_STARTED);
 	if (events & RPCRDMA_EV_OPENED) {
 		events &= ~LATER;
