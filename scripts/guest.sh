@@ -34,7 +34,7 @@
 #   --quiet            do not copy the program's output to stdout
 #
 # The guest sees the programs of scripts/guest-root.sh, and at the same paths as on this
-# machine the checkout, the cache, the run's folder, and the current one. Its changes are
+# machine the checkout, the cache, the folders of runs, and the current one. Its changes are
 # lost when it ends, except those in the folder $RUN, which is the run's folder on the host.
 # PROGRAM is best given by an absolute path, e.g.
 #
@@ -210,7 +210,8 @@ touch "$initrd/modules/order"
 echo "$root" >"$initrd/root-folder"
 : >"$initrd/shared-folders"
 # None of them inside another
-[ "$root" = / ] || printf '%s\n' "$here" "$PWD" "$(realpath "$CACHE")" "$(realpath "$run")" "${shares[@]}" | sort -u |
+[ "$root" = / ] || printf '%s\n' "$here" "$PWD" "$(realpath "$CACHE")" "$(realpath -m "$RUNS")" "$(realpath "$run")" "${shares[@]}" | sort -u |
+	while read -r f; do [ ! -d "$f" ] || echo "$f"; done |
 	awk '$0 != "/" && (!last || index($0, last "/") != 1) { print; last = $0 }' >"$initrd/shared-folders"
 (cd "$initrd" && find . | cpio --quiet -o -H newc) >"$run/initrd.img"
 rm -rf "$initrd"
