@@ -6,6 +6,7 @@
 #ifndef RPCRDMA_CORE_HOSTAUTH_HH
 #define RPCRDMA_CORE_HOSTAUTH_HH
 
+#include "../wire/hostauth_codec.hh"
 #include "../wire/properties.hh"
 #include "receive.hh"
 
@@ -81,6 +82,52 @@ contents next_contents(const struct rpcrdma_conn *conn);
 /* Note that a CONNPROP was sent: @octets bytes in @buf. */
 void sent(struct rpcrdma_conn *conn, const contents &what, const void *buf,
 	  u32 octets);
+
+/* ---- Between the files of the handshake ---- */
+
+static inline u32 length_of(const char *string)
+{
+	u32 n = 0;
+
+	while (string[n])
+		n++;
+	return n;
+}
+
+static inline const u8 *octets_of(const char *string)
+{
+	return reinterpret_cast<const u8 *>(string);
+}
+
+/* Return true if two strings are equal. */
+bool same(const char *a, const char *b);
+
+/* Compare in a time that does not depend on the contents. */
+bool same_proof(const u8 *a, const u8 *b, u32 octets);
+
+/* The item of a CONNPROP if it is the only one, or the reason why there is none */
+enum class found {
+	ITEM,
+	NONE, /* or one of another mechanism */
+	WRONG,
+};
+
+found find_item(const struct prop_others *props, item &it);
+
+/* Record an end's first CONNPROP. Return false if it is too long. */
+bool record(struct rpcrdma_hostauth *auth, u32 role, u32 flags, const void *msg,
+	    u32 length);
+
+/* Server: handle the client's first CONNPROP. */
+bool receive_hello(const v2::message &m, const struct prop_others *props);
+
+/* Send a request to the host. The meaning of the answer depends on the state. */
+void ask(struct rpcrdma_conn *conn, state next, struct rpcrdma_rx *rx);
+
+/* End the handshake; the connection goes on. */
+void end(struct rpcrdma_conn *conn, enum rpcrdma_auth_result result);
+
+/* ---- Results ---- */
 
 /* Return the reason that a server sends for a failure. */
 u32 reason_of(enum rpcrdma_auth_result result);

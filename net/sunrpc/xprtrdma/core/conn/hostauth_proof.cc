@@ -2,8 +2,6 @@
 /* The data that the proofs of host authentication cover (WP 9); the host computes them. */
 #include "hostauth.hh"
 
-#include "../wire/hostauth_codec.hh"
-
 namespace rpcrdma::auth
 {
 

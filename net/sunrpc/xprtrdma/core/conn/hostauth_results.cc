@@ -5,8 +5,6 @@
  */
 #include "hostauth.hh"
 
-#include "../wire/hostauth_codec.hh"
-
 namespace rpcrdma::auth
 {
 

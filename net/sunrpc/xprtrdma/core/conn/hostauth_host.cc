@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Host authentication (WP 9): what the host provides: the memory of a handshake, and the
+ * answers to requests
+ */
+#include "hostauth.hh"
+
+namespace rpcrdma::auth
+{
+
+namespace
+{
+
+/* Server: there is a secret for the client's identity, or not. */
+void secret_answered(struct rpcrdma_conn *conn, int status)
+{
+	struct rpcrdma_hostauth *auth = conn->cfg.auth;
+
+	auth->known = !status;
+	conn->props_due = 1;
+	if ((status || !auth->own[0]) && !is_required(conn))
+		end(conn, RPCRDMA_AUTH_UNUSED);
+	else if (!auth->own[0])
+		fail(conn, RPCRDMA_AUTH_UNAVAILABLE);
+	else
+		conn->auth_state = CHALLENGED;
+}
+
+void proofs_answered(struct rpcrdma_conn *conn,
+		     const struct rpcrdma_auth_answer *answer)
+{
+	struct rpcrdma_hostauth *auth = conn->cfg.auth;
+
+	if (answer->status) {
+		fail(conn, conn->cfg.client ? RPCRDMA_AUTH_NO_SECRET :
+					      RPCRDMA_AUTH_UNKNOWN);
+		return;
+	}
+	if (!conn->cfg.client &&
+	    !same_proof(answer->proof[CLIENT], auth->received,
+			mac_octets(auth->hash))) {
+		fail(conn, RPCRDMA_AUTH_WRONG_PROOF);
+		return;
+	}
+	__builtin_memcpy(auth->proof, answer->proof, sizeof(auth->proof));
+	conn->auth_state = PROVED;
+	conn->props_due = 1;
+}
+
+} // namespace
+
+/* Compare in a time that does not depend on the contents. */
+bool same_proof(const u8 *a, const u8 *b, u32 octets)
+{
+	u32 differ = 0;
+
+	for (u32 i = 0; i < octets; i++) {
+		differ |= u32{ a[i] } ^ b[i];
+		/* The compiler may not end the loop early. */
+		asm volatile("" : "+r"(differ));
+	}
+	return !differ;
+}
+
+bool same(const char *a, const char *b)
+{
+	const u32 octets = length_of(a);
+
+	return octets == length_of(b) && !__builtin_memcmp(a, b, octets);
+}
+
+} // namespace rpcrdma::auth
+
+using namespace rpcrdma;
+
+bool rpcrdma_auth_identity_ok(const char *identity)
+{
+	return auth::identity_ok(auth::octets_of(identity),
+				 auth::length_of(identity));
+}
+
+bool rpcrdma_auth_involves(const struct rpcrdma_conn *conn,
+			   const char *identity)
+{
+	const struct rpcrdma_hostauth *auth = conn->cfg.auth;
+
+	if (!auth || (conn->auth_result != RPCRDMA_AUTH_PENDING &&
+		      conn->auth_result != RPCRDMA_AUTH_DONE))
+		return false;
+	return auth::same(auth->peer, identity) ||
+	       (conn->cfg.client && auth::same(auth->own, identity));
+}
+
+bool rpcrdma_auth_init(struct rpcrdma_hostauth *auth, const char *own,
+		       const char *expected, const u8 nonce[RPCRDMA_AUTH_NONCE])
+{
+	*auth = {};
+	if (*own && !rpcrdma_auth_identity_ok(own))
+		return false;
+	if (*expected && !rpcrdma_auth_identity_ok(expected))
+		return false;
+	auth->hashes = RPCRDMA_AUTH_ALL_HASHES;
+	__builtin_memcpy(auth->own, own, auth::length_of(own));
+	__builtin_memcpy(auth->expected, expected, auth::length_of(expected));
+	__builtin_memcpy(auth->nonce, nonce, sizeof(auth->nonce));
+	return true;
+}
+
+u32 rpcrdma_auth_hello(struct rpcrdma_conn *conn, struct rpcrdma_hostauth *auth,
+		       const void *msg, u32 length, struct rpcrdma_rx *rx)
+{
+	struct prop_others props;
+
+	if (conn->auth_state != auth::HELD ||
+	    conn->state == RPCRDMA_CONN_CLOSING)
+		return 0;
+	conn->cfg.auth = auth;
+	rx->events = 0;
+
+	const v2::message m{ conn, msg, length,
+			     v2::decode_prefix(span<RPCRDMA_V2_PREFIX>{ msg }),
+			     rx };
+	xdr_reader in = m.body();
+
+	/* It was valid before: its values do not change. */
+	if (!auth || decode_props(in, &conn->staged, &props))
+		auth::fail(conn, RPCRDMA_AUTH_UNAVAILABLE);
+	else
+		auth::receive_hello(m, &props);
+	return rx->events | due_events(conn);
+}
+
+u32 rpcrdma_auth_answered(struct rpcrdma_conn *conn,
+			  const struct rpcrdma_auth_answer *answer)
+{
+	struct rpcrdma_hostauth *auth = conn->cfg.auth;
+
+	if (!auth || !auth->pending || conn->state == RPCRDMA_CONN_CLOSING)
+		return 0;
+	auth->pending = false;
+	if (answer->status == -E_NOMEM || answer->status == -E_OPNOTSUPP)
+		auth::fail(conn, RPCRDMA_AUTH_UNAVAILABLE);
+	else if (conn->auth_state == auth::GREETED)
+		auth::secret_answered(conn, answer->status);
+	else
+		auth::proofs_answered(conn, answer);
+	return due_events(conn);
+}

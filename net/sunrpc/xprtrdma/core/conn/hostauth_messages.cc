@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Messages of host authentication (WP 9): find the item in one of the peer, build this
+ * end's, and keep both first ones, which the proofs cover
+ */
+#include "hostauth.hh"
+
+namespace rpcrdma::auth
+{
+
+found find_item(const struct prop_others *props, item &it)
+{
+	if (!props || !props->nr_auth)
+		return found::NONE;
+	if (props->nr_auth > 1)
+		return found::WRONG;
+	switch (decode(props->auth, props->auth_octets, it)) {
+	case decoded::OK:
+		return found::ITEM;
+	case decoded::OTHER:
+		return found::NONE;
+	default:
+		return found::WRONG;
+	}
+}
+
+bool record(struct rpcrdma_hostauth *auth, u32 role, u32 flags, const void *msg,
+	    u32 length)
+{
+	const u32 octets = length - RPCRDMA_V2_PREFIX;
+
+	if (octets > sizeof(auth->body[role]))
+		return false;
+	auth->flags[role] = flags;
+	auth->octets[role] = octets;
+	__builtin_memcpy(auth->body[role],
+			 static_cast<const u8 *>(msg) + RPCRDMA_V2_PREFIX,
+			 octets);
+	return true;
+}
+
+contents next_contents(const struct rpcrdma_conn *conn)
+{
+	const bool client = conn->cfg.client;
+	const bool first = !conn->props_begun;
+
+	switch (conn->auth_state) {
+	case BEGIN:
+		return { first, true, HELLO };
+	case CHALLENGED:
+		return { first, true, CHALLENGE };
+	case PROVED:
+		return { false, client, PROOF };
+	case FAILED:
+		return { first, false, FAILURE };
+	default:
+		return { first, false, 0 };
+	}
+}
+
+xdr_writer encode_item(const struct rpcrdma_conn *conn, const contents &what,
+		       xdr_writer out)
+{
+	const struct rpcrdma_hostauth *auth = conn->cfg.auth;
+	const bool hello = what.type == HELLO;
+
+	if (!what.type)
+		return out;
+	if (what.type == FAILURE) {
+		item it = {};
+
+		it.type = FAILURE;
+		it.reason = reason_of(rpcrdma_conn_auth_result(conn));
+		return encode(out, it);
+	}
+	return encode(
+		out,
+		{
+			.type = what.type,
+			.hashes = hello ? auth->hashes : auth->hash,
+			.groups = hello ? 1u << NO_GROUP : NO_GROUP,
+			.nonce = auth->nonce,
+			.identity = octets_of(auth->own),
+			.identity_octets = length_of(auth->own),
+			.proof =
+				auth->proof[conn->cfg.client ? CLIENT : SERVER],
+			.proof_octets = mac_octets(auth->hash),
+			.reason = 0,
+		});
+}
+
+void sent(struct rpcrdma_conn *conn, const contents &what, const void *buf,
+	  u32 octets)
+{
+	struct rpcrdma_hostauth *auth = conn->cfg.auth;
+
+	if (!what.props || !auth)
+		return;
+	record(auth, conn->cfg.client ? CLIENT : SERVER,
+	       what.more ? RDMA2_F_TPMORE : 0, buf, octets);
+	if (what.type == HELLO)
+		conn->auth_state = GREETED;
+}
+
+} // namespace rpcrdma::auth
