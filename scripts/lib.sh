@@ -17,7 +17,7 @@ if [ -d /usr/lib/ccache ] && [ -z "${CCACHE_BASEDIR:-}" ]; then
 	export CCACHE_BASEDIR
 fi
 
-# The packages whose programs run in guests (scripts/guest-root.sh)
+# Packages with programs that run in guests (scripts/guest-root.sh)
 guest_packages=(bash coreutils gawk util-linux mount kmod hostname procps iproute2 busybox-static
 	nfs-common nfs-kernel-server rpcbind rdma-core ibverbs-providers
 	acl attr binutils bpftrace diffutils fio keyutils krb5-admin-server krb5-kdc krb5-user
@@ -282,8 +282,8 @@ test_kernel()
 			"$unpack" "$tree.src" && "$config" >"$tree.src/.config" &&
 				make -C "$tree.src" "$@" olddefconfig
 		} >"$log" 2>&1 || { tail -30 "$log" >&2; die "configuring the $name failed, see $log"; }
-		# olddefconfig silently drops options whose dependencies are missing: a test
-		# kernel without its checkers would pass everything.
+		# olddefconfig silently drops an option if a dependency is missing. A test
+		# kernel without its checkers would pass every test.
 		lost=$("$config" | grep '^CONFIG_' | grep -Fxv -f "$tree.src/.config" || true)
 		[ -z "$lost" ] || die "the configuration lost these requested lines:
 $lost"

@@ -157,7 +157,8 @@ rpcrdma_calls_next(struct rpcrdma_call_queue *q,
 
 /*
  * The pages that a connection keeps for its next Calls. Each Call that is pulled needs
- * pages, and as many pages of a thread become free when the thread receives the Call.
+ * pages, and the same number of a thread's pages becomes free when the thread receives
+ * the Call.
  * All zero at first, protected by a lock of the user.
  */
 struct rpcrdma_spare_pages {

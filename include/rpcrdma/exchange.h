@@ -7,11 +7,11 @@
  * functions below report events, one at a time for each RPC, and return the actions to
  * run.
  *
- * The context that sends or releases the Call owns the RPC until the Call is sent. From
- * then on, the context whose rpcrdma_exchange_claim() succeeds owns the RPC, until an
- * action completes, retransmits or leaves it. The two may run concurrently: call
- * rpcrdma_exchange_sent() in the connection's serialisation, in the critical section
- * that posts the Call, so that no Reply is processed before.
+ * The context that sends or releases the Call owns the RPC until the Call is sent. After
+ * that, a context owns it if its rpcrdma_exchange_claim() succeeds, until an action
+ * completes, retransmits or leaves the RPC. These contexts may run concurrently:
+ * rpcrdma_exchange_sent() has to be called in the critical section that posts the Call,
+ * which excludes the processing of messages, so that no Reply is processed before.
  */
 #ifndef RPCRDMA_EXCHANGE_H
 #define RPCRDMA_EXCHANGE_H

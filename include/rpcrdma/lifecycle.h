@@ -214,9 +214,9 @@ enum rpcrdma_setup {
 	RPCRDMA_SETUP_ACCEPT,  /* accept the request; it is overdue in @ms */
 	RPCRDMA_SETUP_WAIT,    /* wait for life->step_done, for @ms */
 	/*
-	 * Setup is complete, with @status. With 0, a client has an open connection,
-	 * whose close will be reported. With an errno, it has none, and must wait for
-	 * the teardown. For a server, @status only reports whether the setup failed.
+	 * Setup is complete, with @status. With 0, a client has an open connection, and
+	 * its close will be reported. With an errno, it has none, and must wait for the
+	 * teardown. For a server, @status only reports whether the setup failed.
 	 */
 	RPCRDMA_SETUP_END,
 };

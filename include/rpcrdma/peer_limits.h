@@ -16,8 +16,8 @@ struct rpcrdma_rx;
 /*
  * The limits that a Requester has learned from a peer's refusals, kept from one RPC to
  * the next, and from one connection to the next (WP 7). With NFS sessions, a Call that
- * was executed before it was refused is repeated as another RPC, whose requirements
- * must be known by then. All zero at first, and protected by a lock of the user, except
+ * was executed before it was refused is repeated as another RPC. That RPC is planned
+ * with these limits. All zero at first, and protected by a lock of the user, except
  * for rpcrdma_peer_limits_any(). @now: seconds, of a monotonic clock.
  */
 struct rpcrdma_peer_limits {

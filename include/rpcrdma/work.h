@@ -53,8 +53,8 @@ struct rpcrdma_work {
 	u8			kind;		/* enum rpcrdma_work_kind */
 	bool post_failed;			/* not posted completely */
 	/*
-	 * Called once for posted work, when the device no longer uses it; not called
-	 * for Sends, whose context is released instead. @ok is false if the work may
+	 * Called once for posted work, when the device no longer uses it. For a Send it
+	 * is not called: its context is released instead. @ok is false if the work may
 	 * not have been executed.
 	 * Context: process context, the lock not held.
 	 */
@@ -113,7 +113,7 @@ struct rpcrdma_mr {
 /* The MRs of a connection; see endpoint_regions.h */
 struct rpcrdma_mrs {
 	struct rpcrdma_mr_pool pool;
-	struct rpcrdma_mr_limits limits;	/* except octets */
+	struct rpcrdma_mr_limits limits;	/* the maximum of bytes is not used */
 	struct rpcrdma_mr	*free;		/* the last used first */
 	struct rpcrdma_mr	*all;
 	u32			notify_seq;	/* times that waiters were notified; atomic */

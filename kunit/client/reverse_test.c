@@ -469,7 +469,8 @@ static void reverse_one_transport(struct kunit *test)
 }
 
 /*
- * sunrpc destroys an rpc_xprt whose setup failed while the svc_xprt still points to it.
+ * If the setup of an rpc_xprt fails, sunrpc destroys it while the svc_xprt still points
+ * to it.
  */
 static void reverse_not_made(struct kunit *test)
 {

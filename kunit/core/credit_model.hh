@@ -122,8 +122,8 @@ public:
 		owed_ = false;
 		others_ = false;
 		/*
-		 * This header counts a credit grant whose Receive was not
-		 * replaced.
+		 * This header counts a credit grant, and the Receive of that
+		 * grant was not replaced.
 		 */
 		if (replacing_ == replacing::GRANT)
 			replacing_ = replacing::OTHER;

@@ -494,8 +494,8 @@ TEST(Grants, ForOneCallAreNotAnswered)
 }
 
 /*
- * A header may count a credit grant whose Receive is not replaced yet. That
- * reduces what the grant's sender may rely on.
+ * A header may count a credit grant before the grant's Receive is replaced.
+ * That reduces the credits on which the sender of the grant may rely.
  */
 TEST(Grants, ReplacementAfterAHeader)
 {

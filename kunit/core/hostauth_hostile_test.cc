@@ -226,7 +226,7 @@ TEST(HostAuthHostile, RolesDiffer)
 	EXPECT_NE(memcmp(a, b, 32), 0);
 }
 
-/* A peer whose proof differs in one bit from that of the secret */
+/* A proof that differs in one bit from that of the secret is refused. */
 TEST(HostAuthHostile, EachBitOfAProof)
 {
 	for (u32 which : { 2u, 3u }) {

@@ -271,7 +271,7 @@ TEST(HostAuth, HelloIsHeld)
 	}
 }
 
-/* A server whose name is no identity, with and without a secret */
+/* A server without a valid identity, with and without a secret */
 TEST(HostAuth, ServerWithoutIdentity)
 {
 	for (bool knows : { false, true }) {

@@ -192,7 +192,7 @@ TEST(PlanCall, ResultsThatMayNotBeReduced)
 }
 
 /*
- * An item at the end of the message, whose roundup is not part of the message
+ * An item at the end of the message, without its roundup
  */
 TEST(PlanCall, ItemWithoutRoundup)
 {

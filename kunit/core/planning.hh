@@ -20,7 +20,7 @@ constexpr u32 WRITE = 8;
 constexpr u32 REPLY_CHUNK = 4;
 constexpr u32 SEG = 16;
 
-/* Return a Requester whose peer has announced the given properties. */
+/* Return a Requester with a peer that has announced the properties @peer. */
 inline std::unique_ptr<end> requester(bool client = true,
 				      rpcrdma_props peer = usual_props(),
 				      rpcrdma_props own = usual_props())

@@ -32,8 +32,8 @@ constexpr rpcrdma_load client_load()
 }
 
 /*
- * The queue holds the server's messages, and half as many further Work
- * Requests.
+ * The queue has a slot for each of the server's messages, and half that number
+ * of slots for further Work Requests.
  */
 TEST(Queues, AServersSendQueueHoldsItsMessages)
 {

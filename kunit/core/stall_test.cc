@@ -161,7 +161,7 @@ TEST(Stall, NotOfRepliesWithCredits)
 				       70000)
 			  .wait,
 		  60000u);
-	/* The parts of a Call need as many credits as a Call. */
+	/* A message of a continued Call needs the credits of a Call. */
 	e->receive(grant(8, 1));
 	EXPECT_EQ(stalled(*e, false, 80000, &events), 0u);
 	e->send(RPCRDMA_KIND_CALL, 1, RDMA2_F_MORE);

@@ -138,7 +138,7 @@ inline bool may_begin(rpcrdma_quota *all, rpcrdma_quota_account *account,
 }
 
 /*
- * A small random number generator, whose sequence is the same on every platform
+ * A small random number generator, with the same sequence on every platform
  */
 class generator
 {

@@ -54,7 +54,7 @@ TEST(ReverseV1, HeadersHaveTheirXid)
 	}
 }
 
-/* A message whose payload disagrees with its header is refused. */
+/* A message is refused if its payload disagrees with its header. */
 TEST(ReverseV1, PayloadMustAgreeWithTheHeader)
 {
 	auto s = server1();

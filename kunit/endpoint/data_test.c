@@ -417,8 +417,9 @@ static void data_turns_closed(struct kunit *test)
 #define SHIM_FEW_REGIONS 6
 
 /*
- * Set up a server whose device reads only into MRs and has few of them. Start eight
- * Calls with data to read, and hold them. Return a transfer that uses half of the MRs.
+ * Set up a server with a device that reads only into MRs and has few of them. Start
+ * eight Calls with data to read, and hold them. Return a transfer that uses half of the
+ * MRs.
  */
 static struct rpcrdma_rw *shim_few_regions(struct kunit *test,
 					   struct shim_rpc *rpcs,

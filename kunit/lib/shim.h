@@ -48,12 +48,12 @@ struct shim_balance {
 extern struct shim_balance shim_balance;
 
 /*
- * Number of rule violations. Violations when posting are, for example, Work Requests
- * not charged to the Send Queue, Work Requests without a wr_cqe, whose failure would be
- * lost, more Work Requests than slots, an MR registered twice, and an iWARP Read that
- * needs more than one MR in one rdma_rw context. Violations about memory are
- * connections set up or torn down where reclaim may recurse, and scatterlists unmapped
- * with a lock held.
+ * Number of rule violations. Posting violates a rule if, for example, a Work Request is
+ * not charged to the Send Queue, has no wr_cqe (its failure would not be reported) or
+ * finds no slot, if an MR is registered twice, or if an iWARP Read needs more than one MR
+ * in one rdma_rw context. Memory rules are violated if a connection is set up or torn
+ * down in a context in which reclaim may recurse, or if a scatterlist is unmapped with a
+ * lock held.
  */
 extern atomic_t shim_misuse;
 /* Count misuse if the caller's allocations may wait for a file to be written back. */
@@ -110,7 +110,7 @@ enum {
 	/* Look-ups of a handshake: client, server, client's proofs, server's proofs */
 	SHIM_LOOKUPS = 4,
 };
-/* What they find, NULL: no key; how many there were */
+/* The results of these look-ups, NULL for no key, and the number of look-ups made */
 extern struct key *shim_secrets[SHIM_LOOKUPS];
 extern unsigned int shim_lookups;
 /* The key with the identity that the peer's address must prove, or NULL */

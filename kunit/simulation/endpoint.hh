@@ -98,7 +98,7 @@ struct transfer final : rpcrdma_transfer {
 	std::function<void(bool ok)> ended;
 };
 
-/* A part of a transfer, in as many Work Requests as the device needs */
+/* A part of a transfer. The device determines its number of Work Requests. */
 struct transfer_part final : rpcrdma_transfer_part {
 	request whole;
 	bool holds = false; /* an MR for a Read */
@@ -223,7 +223,7 @@ public:
 			   const rpcrdma_lists *lists, std::vector<u8> octets);
 
 	/* Memory */
-	/* Limit @call to as many MRs as there are. */
+	/* Limit @call to the MRs of this connection. */
 	void limit_regions(rpcrdma_call *call) const
 	{
 		rpcrdma_call_regions(call, &mrs.pool);
@@ -522,7 +522,7 @@ private:
 	u32 last_limit_ = 0, last_advertised_ = 0;
 };
 
-/* Return the endpoint whose core calls the port. */
+/* Return the endpoint that contains @core, which calls the port. */
 inline endpoint &of(rpcrdma_ep_core *core)
 {
 	return *static_cast<endpoint *>(core);

@@ -75,7 +75,7 @@ void host::encode(rpc *task)
 	     task->what.call_length, task->what.call_item);
 }
 
-/* Complete the RPC, whose Reply has arrived or never will. */
+/* Complete the RPC: its Reply has arrived, or never will. */
 void host::complete(rpc *task, int status)
 {
 	/*
@@ -279,7 +279,7 @@ void host::poll(u64 delay)
 	w_.after(delay, this, POLL, ++poll_);
 }
 
-/* Return the RPC whose Call had @xid, or null. */
+/* Return the RPC with @xid, or null. */
 rpc *host::find(u32 xid) const
 {
 	const auto found = tasks_.find(xid);
@@ -311,8 +311,8 @@ std::vector<rpc *> host::tasks_that(F which) const
 }
 
 /*
- * Forget the connection @gone, whose device work has ended. A callback cannot
- * use any other connection.
+ * Forget the connection @gone after its work on the device has ended. A callback
+ * cannot use any other connection.
  */
 void host::disconnected(endpoint *gone)
 {

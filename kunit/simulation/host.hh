@@ -44,7 +44,7 @@ struct spec {
 	 * Number of consecutive items at that position, each reduced separately
 	 */
 	u8 call_pieces = 1, reply_pieces = 1;
-	/* Bit masks of the items whose Write chunks are empty, or too short */
+	/* Bit masks of the items with Write chunks that are empty, or too short */
 	u8 empty = 0, too_short = 0;
 	bool bad = false; /* each Reply to it violates the protocol */
 

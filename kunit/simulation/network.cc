@@ -170,8 +170,8 @@ void network::ask(endpoint &client)
 }
 
 /*
- * A client whose first version is @version has reached a server that has only
- * version 1.
+ * A client that begins with @version has reached a server that has only version
+ * 1.
  */
 void network::met_peer1(u8 version)
 {

@@ -61,9 +61,9 @@ struct personality {
 };
 
 /*
- * Choose a server. It is one of those whose public sources show how they reply,
- * or one that does everything that RFC 8166 permits and answers version 2 with
- * one of the forms of a refusal.
+ * Choose a server: one that replies as the public sources of a server do, or one
+ * that does everything that RFC 8166 permits and answers version 2 with one of
+ * the forms of a refusal.
  */
 personality choose_personality(choices &c);
 

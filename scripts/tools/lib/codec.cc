@@ -41,7 +41,7 @@ bool prop_ok(u32 id, u32 length, u32 value)
 	return !decode_props(in, &props);
 }
 
-/* Return true if the core knows the property, whose data is at most a word. */
+/* Return true if the core knows the property. Its data is at most a word. */
 bool prop_known(u32 id)
 {
 	/* No property has two bytes of data. */

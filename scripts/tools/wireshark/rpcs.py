@@ -59,7 +59,7 @@ def write_reply(xid, length):
     return reply(xid, words(0, 0, 0, length, 2) + hyper(99))
 
 
-# NFS version 4.1: SEQUENCE, PUTFH, READ, and a GETATTR whose size is the data's
+# NFS version 4.1: SEQUENCE, PUTFH, READ, and a GETATTR that returns the length of the data
 
 SESSION = data_of(16, 3)
 

@@ -352,7 +352,7 @@ def check_rpcs(decoded, want, data_too=True):
         require(len(replies.get(xid, ())) == 1, "Reply %#x" % xid, "is decoded",
                 len(replies.get(xid, ())), "times")
         frame, tree = replies[xid][0]
-        # A Call whose data were not captured is shown in the frame of its Reply.
+        # If the data of a Call was not captured, the Call is shown in the frame of its Reply.
         require(calls[xid][0][0] in numbers_of(tree, "rpc.repframe"), "Reply %#x" % xid,
                 "in frame", frame, "does not belong to the Call in", calls[xid][0][0])
         if data is not None and data_too:

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The pages of a service thread. With rq_pages_nfree, the Call and the Reply have an array
- * each, and sunrpc refills as many pages as are stated to be free. With rq_page_end, they
- * share one array, and sunrpc refills each entry that is NULL.
+ * each, and sunrpc refills rq_pages_nfree entries. With rq_page_end, they share one array,
+ * and sunrpc refills each entry that is NULL.
  *
  * Forms: HAVE_RQ_PAGES_NFREE HAVE_RQ_PAGE_END
  */

@@ -23,7 +23,7 @@ int rpcrdma_client_bc_setup(struct rpc_xprt *xprt, unsigned int min_reqs);
 size_t rpcrdma_client_bc_maxpayload(struct rpc_xprt *xprt);
 /* Return the maximum number of outstanding Calls. */
 unsigned int rpcrdma_client_bc_num_slots(struct rpc_xprt *xprt);
-/* Release a Call, whose rpc_rqst has a reference to the transport. */
+/* Release a Call. Its rpc_rqst has a reference to the transport. */
 void rpcrdma_client_bc_free_rqst(struct rpc_rqst *rqst);
 /*
  * Stop delivering callbacks. @max_reqs: UINT_MAX when the transport is destroyed. Sleeps.

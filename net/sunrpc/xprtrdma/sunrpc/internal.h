@@ -56,8 +56,8 @@ struct rpcrdma_svc_conn {
 };
 
 /*
- * Data of a Call with chunks, in addition to its Receive, whose priv it is. A Call
- * without chunks has none.
+ * Data of a Call with chunks, in addition to its Receive, which refers to it by priv. A
+ * Call without chunks has none.
  */
 struct rpcrdma_svc_call {
 	struct rpcrdma_svc_conn	*conn;

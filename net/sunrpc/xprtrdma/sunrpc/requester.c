@@ -145,8 +145,8 @@ rpcrdma_req_account(struct rpcrdma_req *req,
 }
 
 /*
- * Encode the Call: one message, or *@stream for a continued one, each of whose messages
- * gets a Send context of its own when it is sent. @lists: NULL for none.
+ * Encode the Call: one message, or *@stream for a continued one. Each message of a
+ * continued Call gets a Send context when it is sent. @lists: NULL for none.
  * Return: 0 or a negative errno.
  */
 static __always_inline int

@@ -91,8 +91,8 @@ void rpcrdma_server_bc_write_space(struct svc_xprt *sxprt)
 }
 
 /*
- * Send a callback, in as many messages as the client accepts at its level; a callback
- * that it does not accept fails. The caller has the rpc_xprt's write lock; may sleep.
+ * Send a callback, in a form that the client accepts at its reverse level. If there is
+ * none, the callback fails. The caller has the rpc_xprt's write lock; may sleep.
  */
 static int rpcrdma_bc_send_request(struct rpc_rqst *rqst)
 {

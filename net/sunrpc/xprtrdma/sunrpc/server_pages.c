@@ -155,9 +155,10 @@ bool rpcrdma_svc_call_room(void *user, u64 octets)
 }
 
 /*
- * Exchange pulled pages for pages of the thread. Pulling a Call needs pages, and
- * passing it to a service thread releases as many pages of that thread. They are kept
- * for the next Calls, so that none is allocated and cleared for each.
+ * Exchange pulled pages for pages of the thread. Pulling a Call needs pages. When the
+ * Call is passed to a service thread, the same number of that thread's pages is no longer
+ * needed. They are kept for the next Calls, so that pages need not be allocated and
+ * cleared for each Call.
  */
 void rpcrdma_svc_swap_pages(struct rpcrdma_recv *rv, struct page **pages)
 {

@@ -87,9 +87,9 @@ noinline void rpcrdma_req_take_back(struct rpcrdma_req *req)
 }
 
 /*
- * Clean up after an RPC whose rpc_rqst is in no queue and not pinned. No peer can
- * access its memory afterwards. Sleeps, at most until the end of a connection's
- * teardown; not from an endpoint's upcall.
+ * Clean up after an RPC. Its rpc_rqst is in no queue and not pinned. No peer can access
+ * its memory afterwards. Sleeps, at most until the end of a connection's teardown; not
+ * from an endpoint's upcall.
  */
 static void rpcrdma_req_reset(struct rpcrdma_req *req)
 {

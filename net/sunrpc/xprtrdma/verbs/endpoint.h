@@ -46,7 +46,7 @@ struct rpcrdma_listener;
 
 /* A chain of Work Requests that is posted with one doorbell */
 struct rpcrdma_chain {
-	struct rpcrdma_work	*work;		/* the work item whose chain this is */
+	struct rpcrdma_work	*work;		/* the work item of this chain */
 	struct ib_send_wr	*first, *last;	/* last->wr_cqe is cqe */
 	struct ib_cqe		cqe;
 	struct llist_node	completed;	/* completed, not reaped yet */
@@ -231,12 +231,12 @@ static inline bool rpcrdma_ep_is_closing(const struct rpcrdma_ep *ep)
 }
 
 /*
- * Listen at @addr. @incoming is called in process context with a new endpoint whose
- * addresses are known. To accept the connection, with a reference for the transport, it
- * sets @ep->ops, @ep->priv and @ep->params and returns 0. To reject the connection it
- * returns a negative errno. A work item creates the device's objects afterwards, so
- * that @incoming is quick. If the setup fails, or the peer does not finish opening in
- * time, closed() is called without opened(). Sleeps. Return: a listener or an ERR_PTR.
+ * Listen at @addr. @incoming is called in process context with a new endpoint, which has
+ * its addresses. To accept the connection, with a reference for the transport, it sets
+ * @ep->ops, @ep->priv and @ep->params and returns 0. To reject the connection it returns
+ * a negative errno. @incoming must be quick; a work item creates the device's objects
+ * afterwards. If the setup fails, or the peer does not finish opening in time, closed()
+ * is called without opened(). Sleeps. Return: a listener or an ERR_PTR.
  */
 struct rpcrdma_listener *
 rpcrdma_listen(struct net *net, const struct sockaddr *addr,
@@ -246,8 +246,8 @@ void rpcrdma_listener_destroy(struct rpcrdma_listener *listener);
 /* Return the bound address, including the port. */
 const struct sockaddr *rpcrdma_listener_addr(struct rpcrdma_listener *l);
 /*
- * Get the first listener in @net whose number is at least @number: its address, and whether
- * it is listening. Return its number, which is never 0, or 0 if there is none. Sleeps.
+ * Get the first listener in @net with a number of at least @number: its address, and
+ * whether it is listening. Return its number, or 0 if there is none. Sleeps.
  */
 u64 rpcrdma_listener_from(struct net *net, u64 number, struct sockaddr_storage *addr,
 			  bool *listening);
@@ -259,9 +259,9 @@ u64 rpcrdma_listener_from(struct net *net, u64 number, struct sockaddr_storage *
  */
 struct rpcrdma_ep *rpcrdma_ep_next(struct rpcrdma_ep *ep);
 /*
- * Return the first endpoint whose number is at least @number, with a reference, or NULL.
- * A walk that is interrupted continues with it, from the last number plus 1: endpoints
- * that have left the list meanwhile don't make it skip others. Sleeps.
+ * Return the first endpoint with a number of at least @number, with a reference, or NULL.
+ * To continue an interrupted walk, pass the last number plus 1: no endpoint is skipped,
+ * although others may have left the list meanwhile. Sleeps.
  */
 struct rpcrdma_ep *rpcrdma_ep_from(u64 number);
 

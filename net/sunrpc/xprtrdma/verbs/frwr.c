@@ -4,7 +4,7 @@
  *
  * Operation
  *
- * A Requester, or a Responder whose Reply is pulled, maps memory to MRs of its
+ * A Requester, or a Responder for a Reply to be pulled, maps memory to MRs of its
  * connection: each MR is one segment of a chunk. The registrations are chained before
  * the Send that conveys their handles, with one doorbell. Each use of an MR has another
  * handle. The peer invalidates one MR with its Send; the others are invalidated by a
@@ -89,7 +89,7 @@ struct rpcrdma_mr *rpcrdma_port_mr(struct rpcrdma_ep_core *core)
 		goto out_free;
 	sg_init_table(mr->sg, ep->mr_pages);
 	/*
-	 * One page more than is used, if the device supports as many: after rxe has
+	 * One page more than is used, if the device supports it, because after rxe has
 	 * read the last of 256 pages, it accesses the position of the next one.
 	 */
 	mr->ibmr = ib_alloc_mr(ep->pd, core->mrs.limits.gaps ?

@@ -231,7 +231,7 @@ void rpcrdma_ep_unlist(struct rpcrdma_ep *ep)
 }
 
 /*
- * Return the first endpoint after @node whose number is at least @number, with a
+ * Return the first endpoint after @node with a number of at least @number, with a
  * reference, or NULL. Sleeps.
  */
 static struct rpcrdma_ep *rpcrdma_ep_find(struct list_head *node, u64 number)

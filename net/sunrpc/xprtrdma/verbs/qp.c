@@ -43,7 +43,7 @@ static void rpcrdma_ep_qp_event(struct ib_event *event, void *context)
 /*
  * Return true if the device reads into MRs only, or reads better into one MR than into
  * many elements. The rdma_rw API adds the Work Requests for these MRs to the Send
- * Queue, whose depth the CQ bounds.
+ * Queue. The CQ bounds the depth of that queue.
  */
 static bool rpcrdma_ep_read_regions(const struct rdma_cm_id *id)
 {

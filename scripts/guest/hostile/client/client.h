@@ -98,8 +98,7 @@ void grant(struct peer *p, uint32_t flags);
 void part(struct peer *p, uint32_t xid, uint32_t from, uint32_t len, bool more);
 
 /*
- * Begin an inline NULL Call whose last arguments are in Read chunks: header and Read
- * list.
+ * Begin an inline NULL Call with its last arguments in Read chunks: header and Read list.
  */
 uint32_t begin_read_call(struct peer *p);
 void end_read_call(struct peer *p, uint32_t xid);

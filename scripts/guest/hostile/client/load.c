@@ -209,7 +209,7 @@ static void load_step(const struct load *load, struct load_peer *l, bool takes)
 
 /*
  * Give the server a chance to grant more. A hoarder with credits for all Replies would
- * send as many Calls per second as it has outstanding.
+ * send all Calls that it has outstanding once per second.
  */
 static void load_tempt(const struct load *load, struct load_peer *l)
 {

@@ -340,7 +340,7 @@ constexpr u32 MOST_PLAIN_HEADER = 64;
 
 } // namespace
 
-/* The payload of one message, or of as many continued ones as both ends reassemble */
+/* The payload of one message, or of a continued one that both ends can reassemble */
 u32 rpcrdma_reverse_payload(const struct rpcrdma_conn *conn)
 {
 	struct rpcrdma_conn_limits limits;

@@ -152,9 +152,9 @@ static inline bool is_short_of_window(const struct rpcrdma_conn *conn)
 }
 
 /*
- * rpcrdma_conn_may_send() of a Call or a Reply, with the usual case inline: a settled
- * connection whose window is open. A continued message that is being sent uses the same
- * window, but the order of the messages is its own.
+ * rpcrdma_conn_may_send() of a Call or a Reply, with the fast path inline: the opening is
+ * complete, and the window is open. The messages of a continued message need the window,
+ * too, but their order is not checked here.
  */
 [[gnu::always_inline]] static inline bool
 may_send_rpc(const struct rpcrdma_conn *conn, enum rpcrdma_kind kind)

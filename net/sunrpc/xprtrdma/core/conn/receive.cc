@@ -170,7 +170,7 @@ void refused_version(struct rpcrdma_conn *conn, span<v1::ERR_VERS_OCTETS> msg)
 }
 
 /*
- * Fast-path test: return true for a complete RPC message whose first words match its
+ * Fast-path test: return true for a complete RPC message with first words that match its
  * header of @HEADER bytes. @zero: words that have to be zero, combined.
  */
 template <u32 HEADER>

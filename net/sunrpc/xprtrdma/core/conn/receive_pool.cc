@@ -23,9 +23,9 @@ constexpr u32 IN_USE = 8;
 constexpr u32 WATCH_MS = 10000;
 
 /*
- * Return true if free Receives may be withheld. Not before this end's CONNPROP has
- * advertised all of them. With version 1 a server keeps as many posted as it has
- * granted, and a client a few for its next Calls.
+ * Return true if free Receives may be withheld. With version 2, none are withheld until
+ * this end's CONNPROP has advertised all of them. With version 1 a server keeps a Receive
+ * posted for each Call that it has granted, and a client a few for its next Calls.
  */
 bool may_keep(const struct rpcrdma_conn *conn)
 {

@@ -137,7 +137,7 @@ rpcrdma_send *pop_send_with_room(rpcrdma_ep_core *core, u32 octets);
 }
 
 /*
- * Post a stamped message whose slots are reserved. Return false if the device refused
+ * Post a stamped message. Its slots are reserved. Return false if the device refused
  * it; the same applies to the functions below. The work item is always consumed: if it
  * is refused, the connection ends, and the drain returns the item. Until then other
  * work may be posted. If the completion of that work covers this item, the item is
@@ -167,7 +167,7 @@ u32 watch_stall(rpcrdma_ep_core *core);
 int call_status(rpcrdma_ep_core *core, enum rpcrdma_sq_answer may);
 
 /*
- * Queue a Reply after those that wait: a continued one, or one whose Writes have
+ * Queue a Reply after the Replies that wait. It is a continued one, or its Writes have
  * completed. Return false if it needs more Work Requests than the Send Queue has.
  */
 bool queue_reply(rpcrdma_ep_core *core, rpcrdma_work *reply, u32 nr_wrs);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * The Receives: allocating, charging and posting them, and reusing or freeing a Receive
- * whose message has been processed
+ * Receives are allocated, charged and posted here, and reused or freed after their
+ * messages have been processed.
  */
 #include "endpoint.hh"
 
@@ -46,7 +46,7 @@ void count_recvs(rpcrdma_ep_core *core)
 }
 
 /*
- * Allocate @count Receives as made->want describes, or as many as there is memory for.
+ * Allocate @count Receives as made->want describes, fewer if memory is short.
  */
 void make_recvs(rpcrdma_ep_core *core, u32 count, rpcrdma_recvs_made *made)
 {

@@ -192,7 +192,7 @@ bool call_planner::will_fit(u32 octets, const reply_resources &o) const
  * - Only a Reply chunk, if a Reply that large was recently refused to a Call that had
  *   none.
  * - A Reply chunk otherwise. The Responder has no other method for a large Reply; or
- *   the Reply is expected to be large (a READ whose complete result GSS needs), so that
+ *   the Reply is expected to be large (a READ, if GSS needs the complete result), so that
  *   each Reply would cost the round trip of a Read chunk (DR 5.2.2); or smaller chunks
  *   were refused before.
  */

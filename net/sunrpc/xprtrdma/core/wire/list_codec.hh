@@ -127,11 +127,11 @@ count_reply(struct rpcrdma_conn *conn, enum rpcrdma_format format)
 }
 
 /*
- * Count a Call or Reply, as rpcrdma_conn_count() does. Chunks are counted where
- * they are provided: with Calls, and with a Reply to be pulled. Their data is
- * counted in @bytes, with the message whose direction it has: that of Read
- * chunks with the message that has them, and that of other chunks, which a
- * Reply returns with the lengths written, with the Reply.
+ * Count a Call or Reply, as rpcrdma_conn_count() does. Chunks are counted with
+ * the message that provides them: a Call, or a Reply to be pulled. Their data is
+ * counted in @bytes, with the message of the same direction: data in Read chunks
+ * with the message that has the chunks, and data in other chunks with the Reply,
+ * which returns the lengths written.
  */
 [[gnu::always_inline]] static inline void
 count_complete(struct rpcrdma_conn *conn, enum rpcrdma_kind kind,

@@ -133,7 +133,7 @@ public:
 		return left() >= octets;
 	}
 
-	/* Read a word whose presence has() has shown. */
+	/* Read a word. has() has returned true for it. */
 	[[gnu::always_inline]] u32 word()
 	{
 		const u32 value = load_word(buf_, offset_);
@@ -155,7 +155,7 @@ public:
 		return buf_ + offset_;
 	}
 
-	/* Skip bytes whose presence has() has shown. */
+	/* Skip bytes. has() has returned true for them. */
 	[[gnu::always_inline]] void skip(u32 octets)
 	{
 		offset_ += octets;

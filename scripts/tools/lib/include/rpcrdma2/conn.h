@@ -153,7 +153,7 @@ struct rpcrdma2_rx {
  * @opened: properties were exchanged: Calls may be sent
  * @received: a message with all or a part of a Call or a Reply has arrived. Its
  *	memory is the caller's again when rpcrdma2_conn_read_pkt() returns. A Reply
- *	whose xid is not that of an outstanding Call has to be ignored.
+ *	has to be ignored if no Call with its xid is outstanding.
  * @failed: the Call @xid of this end has failed: the peer has refused it with
  *	@code and its data @arg, or its Reply was bad, and @code is 0. An xid that
  *	is not outstanding has to be ignored.
