@@ -81,6 +81,17 @@ TEST(HostAuth, OpensOnlyAfterTheProofs)
 						    .rpc(5, CALL, 40)),
 				  RPCRDMA_RX_CLOSE);
 	}
+	/* Neither does a client open the server with an early last message. */
+	for (u32 count = 1; count < 4; count++) {
+		peer c{ true }, s{ false };
+		pair p{ c, s };
+
+		p.run(count);
+		s.receive(message().prefix(0, RDMA2_CONNPROP, 0).word(0));
+		p.run(20);
+		EXPECT_FALSE(s.open()) << count;
+		EXPECT_FALSE(s.e->all_events & RPCRDMA_EV_OPENED) << count;
+	}
 }
 
 TEST(HostAuth, RpcTrafficFollows)
@@ -430,6 +441,8 @@ TEST(HostAuth, UnknownIdentity)
 	EXPECT_EQ(c.result(), RPCRDMA_AUTH_REFUSED);
 	EXPECT_EQ(s.result(), RPCRDMA_AUTH_UNKNOWN);
 	EXPECT_EQ(s.proofs, 0u);
+	/* The server asks for the secret, but not for proofs. */
+	EXPECT_EQ(s.asked, 1u);
 	EXPECT_EQ(p.sent.size(), 4u);
 }
 
