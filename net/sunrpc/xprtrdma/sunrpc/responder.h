@@ -59,10 +59,12 @@ struct rpcrdma_reply_out {
 };
 
 /*
- * Expose, copy and prepare everything, as a->plan says. May sleep, but does not wait
- * for the peer.
- * Return: 0, @send is used up unless @stream is set; or a negative errno, @send is
- * unused. Then a->plan->error is set if the peer must be notified.
+ * Prepare the Reply as a->plan describes: expose its memory if the peer is to read it,
+ * and copy its inline bytes to a->send, or prepare a->stream for a continued Reply.
+ * Context: process context, may sleep, but does not wait for the peer.
+ * Return: 0: a->send has the message, a context was allocated if it was NULL; or
+ *	a->stream is set, and a->send is unused. A negative errno: a->send is unused;
+ *	a->plan->error is set if the peer must be notified.
  */
 int rpcrdma_reply_build(struct rpcrdma_reply_out *a);
 /* Send it. Return 0 or -ENOTCONN. */

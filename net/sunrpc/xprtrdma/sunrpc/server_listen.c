@@ -194,8 +194,10 @@ static enum rpcrdma_admit rpcrdma_svc_admit(struct rpcrdma_svc_listener *l,
 }
 
 /*
- * Handle a connect request. Called by the connection manager's thread; the svc_xprt is
- * initialized when the connection is open and accepted.
+ * Handle a connect request. With 0 the endpoint owns the new rpcrdma_svc_conn; its
+ * svc_xprt is initialized when the connection is open and accepted. With an errno the
+ * request is rejected.
+ * Context: the connection manager's thread.
  */
 static int rpcrdma_svc_incoming(void *priv, struct rpcrdma_ep *ep)
 {

@@ -257,9 +257,11 @@ receive_one_chunk(struct rpcrdma_conn *conn, const void *msg, u32 length,
 		v2::decode_prefix(span<RPCRDMA_V2_PREFIX>{ m });
 	const bool reply = prefix.flags & RDMA2_F_RESPONSE;
 
-	/* The Write chunk of a Reply is this end's own. Few clients accept chunks. */
+	/* Forward direction only, because few clients accept chunks in reverse Calls */
 	if (reply != conn->cfg.client)
 		return false;
+
+	/* A Reply returns this end's own Write chunk: its segment has no limit. */
 
 	const list_limits limits = {
 		.reads = !reply,

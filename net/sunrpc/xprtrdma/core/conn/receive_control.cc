@@ -119,7 +119,10 @@ verdict receive_connprop(const message &m)
 	struct prop_others others;
 	bool refused = true;
 
-	/* Not answered if RESPONSE is set: only its sender could be meant. */
+	/*
+	 * A CONNPROP after the last one. An ERROR refers to messages without RESPONSE
+	 * only (WP 7).
+	 */
 	if (conn->props_received) {
 		if (m.response())
 			return drop(conn);

@@ -184,7 +184,8 @@ verdict receive_msg(const message &m)
 
 	if (is_part) {
 		/*
-		 * A client announces in BRS whether it accepts reverse Calls.
+		 * In BRS a client announces whether it accepts continued reverse
+		 * Calls.
 		 */
 		if (!m.response() && conn->cfg.client &&
 		    conn->cfg.props.brs < RDMA2_RVRSDIR_CONT)
@@ -202,6 +203,7 @@ verdict receive_msg(const message &m)
 			return refuse(m, { RDMA2_ERR_BAD_XDR });
 	} else {
 		before = conn->rx_octets;
+		/* The first message had the xid only. */
 		if (before == RPC_OFF_DIRECTION &&
 		    !direction_ok(m, rx->payload_offset))
 			return refuse(m, { RDMA2_ERR_BAD_XDR });
@@ -213,8 +215,8 @@ verdict receive_msg(const message &m)
 			       rx->total_length);
 
 	/*
-	 * The sum cannot wrap: one summand is within this limit, the other is the
-	 * length of a Receive.
+	 * The sum cannot wrap: @before was within this limit, and the payload is not
+	 * longer than a Receive.
 	 */
 	if (rx->total_length > conn->cfg.props.reassembly)
 		return refuse(m, { RDMA2_ERR_INVAL_CONT });

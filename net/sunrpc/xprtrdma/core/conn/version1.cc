@@ -15,8 +15,8 @@ constexpr u32 DIRECTION_CALL = 0;
 constexpr u32 DIRECTION_REPLY = 1;
 
 /*
- * Maximum number of segments in one message of this end: for Read and Reply chunk
- * together twice what the in-tree client has ever sent for either
+ * Maximum number of segments in one message of this end, which may have a Read chunk and
+ * a Reply chunk. The in-tree client has never sent more than half of it in one of these.
  */
 constexpr u32 MAX_SEGS = 32;
 

@@ -199,9 +199,9 @@ const struct rpcrdma_chunk *rpcrdma_call_only_item(const struct rpcrdma_rx *rx,
 
 /*
  * The ranges in order: the stream up to an item's position, the item, its roundup,
- * which is not in the chunk (4.3.5), and so on to the stream's end. Each position was
- * checked to be within the message before the Call was delivered; without that, the
- * ranges would still have a total length of rpcrdma_call_octets().
+ * which is not in the chunk (4.3.5), and so on to the stream's end. Each position is
+ * within the message, because it was checked before the Call was delivered. In any
+ * case the ranges have a total length of rpcrdma_call_octets().
  */
 bool rpcrdma_call_iter_next(const struct rpcrdma_rx *rx,
 			    struct rpcrdma_msg_iter *at,
@@ -258,8 +258,10 @@ enum rpcrdma_refusal rpcrdma_call_refusal(const struct rpcrdma_rx *rx,
 }
 
 /*
- * An item at the end of a Reply may lack its roundup, which is omitted with the
- * item.
+ * The ranges in order: the stream up to the next item that has a Write chunk, that
+ * item, and so on to the stream's end. Items without a chunk are part of the stream.
+ * The stream omits each item that has a chunk, and its roundup. If the Reply ends with
+ * such an item and lacks the roundup, at->stream ends after reply->length.
  */
 bool rpcrdma_reply_iter_next(const struct rpcrdma_reply *reply,
 			     const struct rpcrdma_reply_plan *plan,

@@ -20,7 +20,7 @@ struct reply_resources {
 	s32 reply_segs;
 };
 
-/* Write and Reply chunk, either alone, or none */
+/* Both chunks, only a Write chunk, only a Reply chunk, neither */
 constexpr u32 MAX_RESOURCES = 4;
 
 /* All inputs of the plan for one Call */
@@ -54,7 +54,7 @@ private:
 	struct rpcrdma_conn_limits limits_;
 	bool chunks_;	    /* the peer accepts chunks with this Call */
 	bool may_continue_; /* the peer accepts continued messages */
-	bool simple_;	    /* as few kinds of chunks at a time as possible */
+	bool simple_;	    /* avoid different kinds of chunks in one Call */
 	bool reducible_;    /* the argument may go in a Read chunk */
 	u32 reduced_;	    /* length of the Call without it */
 };

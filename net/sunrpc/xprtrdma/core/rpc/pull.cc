@@ -88,8 +88,9 @@ int rpcrdma_pull_reserve(struct rpcrdma_conn *conn,
 }
 
 /*
- * Read chunks come first on the wire, before the Write chunks that the plan
- * returns already; these do not count against the peer's RCSIZ (WP 5).
+ * The Read chunk is inserted before the Write chunks that the plan returns, because
+ * Read chunks come first on the wire. Returned Write chunks do not count against the
+ * peer's RCSIZ (WP 5).
  */
 int rpcrdma_plan_expose(const struct rpcrdma_conn *conn,
 			const struct rpcrdma_mr_pool *pool, int status,
@@ -100,7 +101,10 @@ int rpcrdma_plan_expose(const struct rpcrdma_conn *conn,
 	const u32 added = chunk->nr_segs;
 	const struct rpcrdma_conn_limits limits = rpcrdma_conn_limits(conn);
 
-	/* The peer may never read the Replies that use the MRs. */
+	/*
+	 * All MRs are used by Replies that the peer may never read: do not wait for
+	 * them.
+	 */
 	if (status == -E_AGAIN && rpcrdma_mr_pool_is_spent(pool))
 		return no_room(plan);
 	/* With too many segments the chunk is not complete. */

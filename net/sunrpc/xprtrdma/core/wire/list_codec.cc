@@ -112,6 +112,7 @@ list_decoder::segment(struct rpcrdma_chunk *chunk, u64 &total)
 				};
 			nr_reads_++;
 		}
+		/* Chunks beyond the maximum are counted, and refused later. */
 		if (nr_reads_ <= RPCRDMA_MAX_READ_CHUNKS)
 			chunk = &lists_->reads[nr_reads_ - 1];
 		segment(chunk, read_octets_);
