@@ -15,13 +15,13 @@ extern "C" {
 #endif
 
 enum rpcrdma_quota_action {
-	RPCRDMA_QUOTA_ROOM,	 /* as rpcrdma_quota_ask(); sets @ok */
-	RPCRDMA_QUOTA_HOLD,	 /* charge @count times @octets */
-	RPCRDMA_QUOTA_SOME,	 /* charge as many as fit; sets @count */
-	RPCRDMA_QUOTA_ASSEMBLED, /* as rpcrdma_quota_assembled(); sets @ok */
-	RPCRDMA_QUOTA_GIVE,	 /* uncharge @octets; sets @tell */
-	RPCRDMA_QUOTA_JOIN,	 /* set the limit and attach; sets @ok */
-	RPCRDMA_QUOTA_LEAVE,	 /* detach */
+	RPCRDMA_QUOTA_ASK,		/* as rpcrdma_quota_ask(); sets @ok */
+	RPCRDMA_QUOTA_CHARGE,		/* charge @count times @octets */
+	RPCRDMA_QUOTA_CHARGE_UP_TO,	/* the same, if it fits; sets @count */
+	RPCRDMA_QUOTA_ASSEMBLED,	/* as rpcrdma_quota_assembled(); sets @ok */
+	RPCRDMA_QUOTA_UNCHARGE,		/* uncharge @octets; sets @tell */
+	RPCRDMA_QUOTA_ATTACH,		/* set the limit and attach; sets @ok */
+	RPCRDMA_QUOTA_DETACH,		/* detach */
 };
 
 /* When the accounts are to be visited: trimmed, and those that wait woken */
@@ -37,7 +37,7 @@ struct rpcrdma_quota_change {
 	enum rpcrdma_quota_use use;
 	u32 count;
 	u64 octets;
-	/* of JOIN, see rpcrdma_quota_set_limit(); @limit 0: as it is */
+	/* of ATTACH, see rpcrdma_quota_set_limit(); @limit 0: as it is */
 	u64 limit, message;
 	bool ok;
 	bool tell;		/* the account's callers must try again */

@@ -333,12 +333,12 @@ rpcrdma_quota_change endpoint::change(rpcrdma_quota_action what,
 
 bool endpoint::room(rpcrdma_quota_use use, u64 octets)
 {
-	return change(RPCRDMA_QUOTA_ROOM, use, octets, 1).ok;
+	return change(RPCRDMA_QUOTA_ASK, use, octets, 1).ok;
 }
 
 void endpoint::hold(rpcrdma_quota_use use, u64 octets)
 {
-	change(RPCRDMA_QUOTA_HOLD, use, octets, 1);
+	change(RPCRDMA_QUOTA_CHARGE, use, octets, 1);
 }
 
 u32 endpoint::hold_some(rpcrdma_quota_use use, u64 octets, u32 count)
@@ -347,7 +347,9 @@ u32 endpoint::hold_some(rpcrdma_quota_use use, u64 octets, u32 count)
 	const bool none = params.memory && use == RPCRDMA_QUOTA_PARTS &&
 			  w_.fault(60);
 	const u32 fit =
-		none ? 0 : change(RPCRDMA_QUOTA_SOME, use, octets, count).count;
+		none ? 0 :
+		       change(RPCRDMA_QUOTA_CHARGE_UP_TO, use, octets, count)
+				.count;
 
 	if (use == RPCRDMA_QUOTA_BUFFERS) {
 		w_.sum.windows_bounded += fit < count;
@@ -361,17 +363,17 @@ u32 endpoint::hold_some(rpcrdma_quota_use use, u64 octets, u32 count)
 void endpoint::give(rpcrdma_quota_use use, u64 octets)
 {
 	if (octets)
-		change(RPCRDMA_QUOTA_GIVE, use, octets, 1);
+		change(RPCRDMA_QUOTA_UNCHARGE, use, octets, 1);
 }
 
 bool endpoint::join()
 {
-	return change(RPCRDMA_QUOTA_JOIN, RPCRDMA_QUOTA_BUFFERS, 0, 0).ok;
+	return change(RPCRDMA_QUOTA_ATTACH, RPCRDMA_QUOTA_BUFFERS, 0, 0).ok;
 }
 
 void endpoint::leave_quota()
 {
-	change(RPCRDMA_QUOTA_LEAVE, RPCRDMA_QUOTA_BUFFERS, 0, 0);
+	change(RPCRDMA_QUOTA_DETACH, RPCRDMA_QUOTA_BUFFERS, 0, 0);
 }
 
 /* Another connection may wait for the memory that this one has released. */

@@ -50,7 +50,7 @@ int rpcrdma_ep_quota_attach(struct rpcrdma_ep *ep, u64 limit, u32 message)
 		.stream	= sizeof(struct rpcrdma_stream) + 2 * PAGE_SIZE,
 	};
 	struct rpcrdma_quota_change change = {
-		.what = RPCRDMA_QUOTA_JOIN,
+		.what = RPCRDMA_QUOTA_ATTACH,
 		.limit = limit,
 		.message = message,
 	};
@@ -64,7 +64,7 @@ int rpcrdma_ep_quota_attach(struct rpcrdma_ep *ep, u64 limit, u32 message)
 
 void rpcrdma_ep_quota_detach(struct rpcrdma_ep *ep)
 {
-	struct rpcrdma_quota_change change = { .what = RPCRDMA_QUOTA_LEAVE };
+	struct rpcrdma_quota_change change = { .what = RPCRDMA_QUOTA_DETACH };
 
 	rpcrdma_quota_change(ep, &change);
 }
@@ -73,7 +73,7 @@ bool rpcrdma_ep_quota_available(struct rpcrdma_ep *ep,
 				enum rpcrdma_quota_use use, u64 octets)
 {
 	struct rpcrdma_quota_change change = {
-		.what = RPCRDMA_QUOTA_ROOM,
+		.what = RPCRDMA_QUOTA_ASK,
 		.use = use,
 		.octets = octets,
 	};
@@ -86,7 +86,7 @@ u32 rpcrdma_ep_charge_some(struct rpcrdma_ep *ep, enum rpcrdma_quota_use use,
 			   u64 octets, u32 count)
 {
 	struct rpcrdma_quota_change change = {
-		.what = RPCRDMA_QUOTA_SOME,
+		.what = RPCRDMA_QUOTA_CHARGE_UP_TO,
 		.use = use,
 		.count = count,
 		.octets = octets,
@@ -100,7 +100,7 @@ void rpcrdma_ep_charge(struct rpcrdma_ep *ep, enum rpcrdma_quota_use use,
 		       u64 octets)
 {
 	struct rpcrdma_quota_change change = {
-		.what = RPCRDMA_QUOTA_HOLD,
+		.what = RPCRDMA_QUOTA_CHARGE,
 		.use = use,
 		.count = 1,
 		.octets = octets,
@@ -124,7 +124,7 @@ void rpcrdma_ep_uncharge(struct rpcrdma_ep *ep, enum rpcrdma_quota_use use,
 			 u64 octets)
 {
 	struct rpcrdma_quota_change change = {
-		.what = RPCRDMA_QUOTA_GIVE,
+		.what = RPCRDMA_QUOTA_UNCHARGE,
 		.use = use,
 		.octets = octets,
 	};

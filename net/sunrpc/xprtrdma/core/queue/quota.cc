@@ -354,15 +354,15 @@ bool rpcrdma_quota_change_own(const struct rpcrdma_quota *all,
 			      struct rpcrdma_quota_change *change)
 {
 	switch (change->what) {
-	case RPCRDMA_QUOTA_ROOM:
+	case RPCRDMA_QUOTA_ASK:
 		change->ok = rpcrdma_quota_allows_own(account, change->use,
 						      change->octets);
 		return change->ok;
-	case RPCRDMA_QUOTA_HOLD:
-	case RPCRDMA_QUOTA_SOME:
+	case RPCRDMA_QUOTA_CHARGE:
+	case RPCRDMA_QUOTA_CHARGE_UP_TO:
 		return rpcrdma_quota_charge_own(account, change->use,
 						change->count * change->octets);
-	case RPCRDMA_QUOTA_GIVE:
+	case RPCRDMA_QUOTA_UNCHARGE:
 		return rpcrdma_quota_uncharge_own(all, account, change->use,
 						  change->octets,
 						  &change->tell);
@@ -379,19 +379,19 @@ void rpcrdma_quota_change_all(struct rpcrdma_quota *all,
 	bool released = false;
 
 	switch (change->what) {
-	case RPCRDMA_QUOTA_ROOM:
+	case RPCRDMA_QUOTA_ASK:
 		change->ok = rpcrdma_quota_ask(all, account, change->use,
 					       change->octets);
 		/* An account that was woken may be refused after the run. */
 		if (!change->ok && account->queued)
 			change->visit = RPCRDMA_QUOTA_VISIT_LATER;
 		break;
-	case RPCRDMA_QUOTA_SOME:
+	case RPCRDMA_QUOTA_CHARGE_UP_TO:
 		change->count = rpcrdma_quota_fits(all, account, change->use,
 						   change->octets,
 						   change->count);
 		[[fallthrough]];
-	case RPCRDMA_QUOTA_HOLD:
+	case RPCRDMA_QUOTA_CHARGE:
 		rpcrdma_quota_charge(all, account, change->use,
 				     change->count * change->octets);
 		break;
@@ -399,18 +399,18 @@ void rpcrdma_quota_change_all(struct rpcrdma_quota *all,
 		change->ok =
 			rpcrdma_quota_assembled(all, account, change->octets);
 		break;
-	case RPCRDMA_QUOTA_GIVE:
+	case RPCRDMA_QUOTA_UNCHARGE:
 		change->tell = rpcrdma_quota_uncharge(all, account, change->use,
 						      change->octets);
 		released = true;
 		break;
-	case RPCRDMA_QUOTA_JOIN:
+	case RPCRDMA_QUOTA_ATTACH:
 		if (change->limit)
 			rpcrdma_quota_set_limit(all, change->limit,
 						change->message);
 		change->ok = !rpcrdma_quota_attach(all, account);
 		break;
-	case RPCRDMA_QUOTA_LEAVE:
+	case RPCRDMA_QUOTA_DETACH:
 		rpcrdma_quota_detach(all, account);
 		released = true;
 		break;
