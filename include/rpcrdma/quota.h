@@ -280,14 +280,14 @@ bool rpcrdma_quota_uncharge(struct rpcrdma_quota *all,
  * @account: the connection's account
  * @use: use of the memory
  * @bytes: number of bytes
- * @tell: returns the result of rpcrdma_quota_uncharge()
+ * @notify: returns the result of rpcrdma_quota_uncharge()
  *
  * Return: false if nothing was changed.
  */
 bool rpcrdma_quota_uncharge_own(const struct rpcrdma_quota *all,
 				struct rpcrdma_quota_account *account,
 				enum rpcrdma_quota_use use, u64 bytes,
-				bool *tell);
+				bool *notify);
 
 /**
  * rpcrdma_quota_trim() - release the unused part of the account's quota

@@ -19,7 +19,7 @@ enum rpcrdma_quota_action {
 	RPCRDMA_QUOTA_CHARGE,		/* charge @count times @octets */
 	RPCRDMA_QUOTA_CHARGE_UP_TO,	/* the same, if it fits; sets @count */
 	RPCRDMA_QUOTA_ASSEMBLED,	/* as rpcrdma_quota_assembled(); sets @ok */
-	RPCRDMA_QUOTA_UNCHARGE,		/* uncharge @octets; sets @tell */
+	RPCRDMA_QUOTA_UNCHARGE,		/* uncharge @octets; sets @notify */
 	RPCRDMA_QUOTA_ATTACH,		/* set the limit and attach; sets @ok */
 	RPCRDMA_QUOTA_DETACH,		/* detach */
 };
@@ -40,7 +40,7 @@ struct rpcrdma_quota_change {
 	/* of ATTACH, see rpcrdma_quota_set_limit(); @limit 0: as it is */
 	u64 limit, message;
 	bool ok;
-	bool tell;		/* the account's callers must try again */
+	bool notify;		/* the account's callers must try again */
 	enum rpcrdma_quota_visit visit;
 };
 

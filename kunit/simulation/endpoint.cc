@@ -308,7 +308,7 @@ void endpoint::change(rpcrdma_quota_change *c)
 	if (params.memory->used > params.most_memory)
 		w_.complain(std::string(name) +
 			    ": more memory is held than permitted");
-	if (c->tell && is_open())
+	if (c->notify && is_open())
 		ops_.memory_freed(*this);
 	if (c->visit != RPCRDMA_QUOTA_VISIT_NOT)
 		ops_.run_quota(*this, c->visit);

@@ -36,7 +36,7 @@ static void rpcrdma_quota_change(struct rpcrdma_ep *ep,
 	else if (unlikely(change->visit == RPCRDMA_QUOTA_VISIT_LATER))
 		queue_delayed_work(rpcrdma_wq, &rpcrdma_quota_work,
 				   RPCRDMA_QUOTA_TICK);
-	if (change->tell)
+	if (change->notify)
 		rpcrdma_ep_write_space(ep);
 }
 

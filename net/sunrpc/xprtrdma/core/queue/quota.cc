@@ -105,13 +105,13 @@ void add(struct rpcrdma_quota_account *account, enum rpcrdma_quota_use use,
 bool release(struct rpcrdma_quota_account *account, enum rpcrdma_quota_use use,
 	     u64 bytes)
 {
-	const bool tell = account->wanted;
+	const bool notify = account->wanted;
 
 	account->held[use] -= bytes;
 	account->released++;
 	account->wanted = 0;
 	note_replies(account);
-	return tell;
+	return notify;
 }
 
 void set_quota(struct rpcrdma_quota *all, struct rpcrdma_quota_account *account,
@@ -323,20 +323,20 @@ bool rpcrdma_quota_uncharge(struct rpcrdma_quota *all,
 			    struct rpcrdma_quota_account *account,
 			    enum rpcrdma_quota_use use, u64 bytes)
 {
-	const bool tell = release(account, use, bytes);
+	const bool notify = release(account, use, bytes);
 
 	rpcrdma_quota_trim(all, account);
-	return tell;
+	return notify;
 }
 
 bool rpcrdma_quota_uncharge_own(const struct rpcrdma_quota *all,
 				struct rpcrdma_quota_account *account,
 				enum rpcrdma_quota_use use, u64 bytes,
-				bool *tell)
+				bool *notify)
 {
 	if (account->member && rpcrdma_quota_is_tight(all))
 		return false;
-	*tell = release(account, use, bytes);
+	*notify = release(account, use, bytes);
 	return true;
 }
 
@@ -365,7 +365,7 @@ bool rpcrdma_quota_change_own(const struct rpcrdma_quota *all,
 	case RPCRDMA_QUOTA_UNCHARGE:
 		return rpcrdma_quota_uncharge_own(all, account, change->use,
 						  change->octets,
-						  &change->tell);
+						  &change->notify);
 	default:
 		return false;
 	}
@@ -400,8 +400,8 @@ void rpcrdma_quota_change_all(struct rpcrdma_quota *all,
 			rpcrdma_quota_assembled(all, account, change->octets);
 		break;
 	case RPCRDMA_QUOTA_UNCHARGE:
-		change->tell = rpcrdma_quota_uncharge(all, account, change->use,
-						      change->octets);
+		change->notify = rpcrdma_quota_uncharge(
+			all, account, change->use, change->octets);
 		released = true;
 		break;
 	case RPCRDMA_QUOTA_ATTACH:
