@@ -540,7 +540,7 @@ static struct crypto_shash *shim_alloc_shash(const char *name, u32 type, u32 mas
 #define kvmalloc_array(n, size, gfp)	shim_kvmalloc_array(n, size, gfp)
 #define kvmalloc(size, gfp)		shim_kvmalloc(size, gfp)
 
-#include "../../net/sunrpc/xprtrdma/verbs/life.c"
+#include "../../net/sunrpc/xprtrdma/verbs/lifecycle.c"
 /* define_trace.h leaves CREATE_TRACE_POINTS defined. */
 #undef CREATE_TRACE_POINTS
 #include "../../net/sunrpc/xprtrdma/verbs/memory.c"

@@ -71,7 +71,7 @@ static inline u32 rpcrdma_now_ms(void)
  * calls, are in the files that they belong to.
  */
 
-/* ---- life.c ---- */
+/* ---- lifecycle.c ---- */
 
 /*
  * Hold off the teardown while the device's objects are used without ep->lock. Return
@@ -239,7 +239,7 @@ void rpcrdma_stall_expired(struct work_struct *work);
 /* ---- recv.c ---- */
 
 /* Module start and end */
-/* life.c: the counters of all network namespaces. Sleep. Return 0 or a negative errno. */
+/* lifecycle.c: the counters of all network namespaces. Sleep. Return 0 or a negative errno. */
 int rpcrdma_counts_init(void);
 void rpcrdma_counts_exit(void);
 int rpcrdma_recvs_init(void);
