@@ -171,7 +171,7 @@ void peer_script(struct peer *peer, const struct peer_step *steps, unsigned int 
 /* Start a script with one step: an ERROR. */
 void peer_refuse(struct peer *peer, u32 code, u32 arg0, u32 arg1);
 
-/* ---- A case of pulled_test.c that regions_test.c runs, too ---- */
+/* ---- A case of pulled_test.c that mrs_test.c runs, too ---- */
 
 void pull_replies(struct kunit *test);
 
