@@ -92,7 +92,7 @@ void network::choose_secrets()
 	const u32 number = setup_.rpcs % 16;
 
 	/* An end that refuses its peer's properties also ends the handshake. */
-	if (peer1_ || client.refuses_props || server.refuses_props)
+	if (v1_peer_ || client.refuses_props || server.refuses_props)
 		return;
 	client.auth = server.auth = RPCRDMA_AUTH_OFFER;
 	switch (number) {

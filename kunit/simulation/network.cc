@@ -29,7 +29,7 @@ constexpr u32 MOST_RESTS = 2;
 constexpr rpcrdma_server_name NAME{};
 
 /* Index that stands for a version 1 peer in place of an endpoint's */
-constexpr u32 PEER1 = ~0u;
+constexpr u32 V1_PEER = ~0u;
 
 network::network(world &w)
 	: w_{ w }, client_{ w, *this, true }, server_{ w, *this, false }
@@ -59,8 +59,8 @@ void network::work()
 				chains_--;
 			};
 		}
-		if (setup_.peer1_client)
-			peer1_->begin(s, ended);
+		if (setup_.v1_peer_client)
+			v1_peer_->begin(s, ended);
 		else
 			client_.begin(s, nullptr, ended);
 		if (w_.fault(setup_.cuts))
@@ -159,8 +159,8 @@ void network::attempt()
 	endpoints_.push_back(
 		std::make_unique<endpoint>(w_, p, client_, "client"));
 	attempt_ = endpoints_.back().get();
-	attempt_->excused = setup_.peer1_server && tried_ == RPCRDMA_VERS_2 &&
-			    peer1_->as().is_odd();
+	attempt_->excused = setup_.v1_peer_server && tried_ == RPCRDMA_VERS_2 &&
+			    v1_peer_->as().is_odd();
 	attempt_->make(0);
 }
 
@@ -173,9 +173,9 @@ void network::ask(endpoint &client)
  * A client that begins with @version has reached a server that has only version
  * 1.
  */
-void network::met_peer1(u8 version)
+void network::met_v1_peer(u8 version)
 {
-	const personality &as = peer1_->as();
+	const personality &as = v1_peer_->as();
 
 	if (version == RPCRDMA_VERS_2) {
 		if (!fallback_.asked)
@@ -190,7 +190,7 @@ void network::met_peer1(u8 version)
 
 void network::served_version1()
 {
-	const personality &as = peer1_->as();
+	const personality &as = v1_peer_->as();
 	const u64 bound = !as.refusal && !as.hangs_up ? SILENCE : REFUSAL;
 
 	if (!fallback_.asked)
@@ -219,7 +219,7 @@ void network::rest()
 void network::answer(u32 index, enum rpcrdma_cm_event event, int rejection)
 {
 	fallback_.asked = false;
-	if (index == PEER1)
+	if (index == V1_PEER)
 		w_.after(1, this, NO_ANSWER);
 	else
 		endpoints_[index]->cm_event(event, rejection);
@@ -227,7 +227,7 @@ void network::answer(u32 index, enum rpcrdma_cm_event event, int rejection)
 
 void network::request(u32 index)
 {
-	endpoint *client = index == PEER1 ? nullptr : endpoints_[index].get();
+	endpoint *client = index == V1_PEER ? nullptr : endpoints_[index].get();
 	endpoint *server = nullptr;
 	endpoint_params p = setup_.server;
 	queue_pair *one = nullptr;
@@ -240,7 +240,7 @@ void network::request(u32 index)
 		return;
 	}
 	if (w_.fault(1000)) {
-		const u32 sort = w_.choose.below(peer1_ ? 2 : 3);
+		const u32 sort = w_.choose.below(v1_peer_ ? 2 : 3);
 
 		w_.tell("connect: fault %u", sort);
 		if (sort == 2) {
@@ -260,7 +260,7 @@ void network::request(u32 index)
 			return;
 		}
 	}
-	if (!setup_.peer1_server) {
+	if (!setup_.v1_peer_server) {
 		p.cfg.number = static_cast<u32>(endpoints_.size()) + 1;
 		endpoints_.push_back(
 			std::make_unique<endpoint>(w_, p, server_, "server"));
@@ -277,7 +277,7 @@ void network::request(u32 index)
 	w_.sum.models += p.model || setup_.client.model;
 	/* Some peers send no private messages. */
 	private_ = !w_.choose.chance(500) &&
-		   !(setup_.peer1_server && peer1_->as().no_private);
+		   !(setup_.v1_peer_server && v1_peer_->as().no_private);
 	/* Ends that authenticate each other send them. */
 	private_ |= setup_.client.secret != 0;
 	/* Some devices support Reads in one direction only. */
@@ -300,7 +300,7 @@ void network::request(u32 index)
 				       private_of(server, setup_.server.cfg) :
 				       rpcrdma_private{},
 			       ENOUGH_READS, back });
-	if (peer1_) {
+	if (v1_peer_) {
 		const rpcrdma_props &mine = client ? client->conn.cfg.props :
 						     setup_.client.cfg.props;
 		const rpcrdma_props &theirs = server ? server->conn.cfg.props :
@@ -312,9 +312,9 @@ void network::request(u32 index)
 			size = std::min({ size, mine.sbsiz, theirs.rbsiz });
 		w_.sum.peers1++;
 		if (client)
-			met_peer1(client->params.cfg.version_high);
-		one = &peer1_->connect(private_ ? size : 1024,
-				       private_ && setup_.client.cfg.inv_ok);
+			met_v1_peer(client->params.cfg.version_high);
+		one = &v1_peer_->connect(private_ ? size : 1024,
+					 private_ && setup_.client.cfg.inv_ok);
 	}
 	queue_pair::connect(client ? client->qp : *one,
 			    server ? server->qp : *one);
@@ -323,8 +323,8 @@ void network::request(u32 index)
 	if (server)
 		w_.after(w_.delay(300), this, ESTABLISHED,
 			 endpoints_.size() - 1);
-	if (peer1_)
-		w_.after(w_.delay(200), this, PEER1_UP);
+	if (v1_peer_)
+		w_.after(w_.delay(200), this, V1_PEER_UP);
 }
 
 void network::opened(endpoint &ep)
@@ -391,7 +391,7 @@ void network::act(u32 what, u64 arg)
 		break;
 	case CONNECT:
 		if (may_attempt())
-			w_.after(w_.delay(200), this, REQUEST, PEER1);
+			w_.after(w_.delay(200), this, REQUEST, V1_PEER);
 		break;
 	case REQUEST:
 		request(static_cast<u32>(arg));
@@ -405,10 +405,10 @@ void network::act(u32 what, u64 arg)
 		connecting_ = false;
 		want_connection();
 		break;
-	case PEER1_UP:
-		if (setup_.peer1_client)
+	case V1_PEER_UP:
+		if (setup_.v1_peer_client)
 			connecting_ = false;
-		peer1_->established();
+		v1_peer_->established();
 		break;
 	case REMOVE:
 		remove(arg);
@@ -498,8 +498,8 @@ void network::run()
 	}
 
 	/* The run has ended without a complaint. No object may be left. */
-	if (peer1_)
-		peer1_->close();
+	if (v1_peer_)
+		v1_peer_->close();
 	end = w_.now + 30 * SECOND;
 	do {
 		bool gone = true;
@@ -523,8 +523,8 @@ void network::run()
 	client_.check_gone();
 	server_.check_gone();
 	listener_.check_gone();
-	if (peer1_)
-		peer1_->check_gone();
+	if (v1_peer_)
+		v1_peer_->check_gone();
 }
 
 } // namespace simulation

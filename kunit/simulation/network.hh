@@ -8,7 +8,7 @@
 
 #include "reconnect.hh"
 #include "listener.hh"
-#include "peer1.hh"
+#include "v1_peer.hh"
 
 namespace simulation
 {
@@ -29,7 +29,7 @@ struct setup {
 	bool pieces;	   /* items of a message in several chunks */
 	bool short_chunks; /* some of these chunks are too short */
 	/* One end is a version 1 peer without the engine. */
-	bool peer1_client, peer1_server;
+	bool v1_peer_client, v1_peer_server;
 };
 
 class network : public surroundings, public actor
@@ -85,7 +85,7 @@ private:
 		ACCEPTED,
 		ESTABLISHED,
 		NO_ANSWER,
-		PEER1_UP,
+		V1_PEER_UP,
 		REMOVE,
 		REMOVED,
 	};
@@ -99,16 +99,16 @@ private:
 	void answer(u32 index, enum rpcrdma_cm_event event, int rejection = 0);
 	u32 outstanding() const
 	{
-		return setup_.peer1_client ? peer1_->outstanding() :
-					     client_.outstanding();
+		return setup_.v1_peer_client ? v1_peer_->outstanding() :
+					       client_.outstanding();
 	}
 	bool serving() const
 	{
 		return client_.serving() || server_.serving() ||
-		       (peer1_ && peer1_->serving());
+		       (v1_peer_ && v1_peer_->serving());
 	}
-	void met_peer1(u8 version);
-	void choose_personality(peer1_params *one);
+	void met_v1_peer(u8 version);
+	void choose_personality(v1_peer_params *one);
 	void bound_memory();
 	void bound_regions(endpoint_params *p);
 	void deceive(endpoint_params *p);
@@ -123,7 +123,7 @@ private:
 	host client_, server_;
 	reconnect reconnect_{ w_, *this, client_ };
 	std::vector<std::unique_ptr<endpoint>> endpoints_;
-	std::unique_ptr<peer1> peer1_;
+	std::unique_ptr<v1_peer> v1_peer_;
 	bool private_ = false; /* private messages were exchanged */
 	rpcrdma_server_memories versions_{};
 	rpcrdma_quota_account promised_{};

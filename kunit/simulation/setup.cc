@@ -61,7 +61,7 @@ void network::deceive(endpoint_params *p)
 }
 
 /* Let the server be one that has only version 1. */
-void network::choose_personality(peer1_params *one)
+void network::choose_personality(v1_peer_params *one)
 {
 	rpcrdma_props &props = setup_.server.cfg.props;
 
@@ -216,15 +216,15 @@ void network::choose_setup()
 			      setup_.client.cfg.version_high > 1 &&
 			      setup_.server.cfg.version_high > 1;
 	setup_.bad = c.below(4) == 3 ? 200 : 0;
-	setup_.peer1_client = versions == 7 && c.below(3);
-	setup_.peer1_server = versions == 8 && c.below(3);
-	if (setup_.peer1_client || setup_.peer1_server) {
-		const endpoint_params &p = setup_.peer1_client ? setup_.client :
-								 setup_.server;
+	setup_.v1_peer_client = versions == 7 && c.below(3);
+	setup_.v1_peer_server = versions == 8 && c.below(3);
+	if (setup_.v1_peer_client || setup_.v1_peer_server) {
+		const endpoint_params &p =
+			setup_.v1_peer_client ? setup_.client : setup_.server;
 		const u32 reverse = p.cfg.reverse;
-		peer1_params one{};
+		v1_peer_params one{};
 
-		one.client = setup_.peer1_client;
+		one.client = setup_.v1_peer_client;
 		one.credits = one.client ? reverse : p.cfg.window - reverse;
 		one.size = p.cfg.props.rbsiz;
 		one.asks = ASKS_MORE;
@@ -232,7 +232,7 @@ void network::choose_setup()
 			one.asks = asks[c.below(std::size(asks))];
 		else
 			choose_personality(&one);
-		peer1_ = std::make_unique<peer1>(
+		v1_peer_ = std::make_unique<v1_peer>(
 			w_, *this, one.client ? client_ : server_, one);
 		setup_.bad = 0;
 	}

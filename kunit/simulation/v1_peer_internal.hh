@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* Declarations shared by the files of the version 1 peer */
-#ifndef SIMULATION_PEER1_INTERNAL_HH
-#define SIMULATION_PEER1_INTERNAL_HH
+#ifndef SIMULATION_V1_PEER_INTERNAL_HH
+#define SIMULATION_V1_PEER_INTERNAL_HH
 
 #include "network.hh"
 
@@ -16,8 +16,8 @@ constexpr u32 ERR_VERS = 1;
 constexpr u32 ERR_CHUNK = 2;
 
 /* A chain of Work Requests, and the action after its end */
-struct peer1::job final : work {
-	peer1 *owner;
+struct v1_peer::job final : work {
+	v1_peer *owner;
 	memory buf;
 	std::function<void(bool)> ended;
 
@@ -31,7 +31,7 @@ struct peer1::job final : work {
 };
 
 /* An RPC that this peer sends */
-struct peer1::task {
+struct v1_peer::task {
 	rpc *what;
 	std::function<void()> ended;
 	bool sent = false, answered = false;
@@ -42,7 +42,7 @@ struct peer1::task {
 };
 
 /* An RPC that this peer receives */
-struct peer1::call {
+struct v1_peer::call {
 	u32 xid = 0, generation = 0, rpc_id = 0;
 	u32 asked = 0; /* credits that it requests */
 	lists l;
@@ -76,4 +76,4 @@ inline void put_segment(std::vector<u8> &m, u32 handle, u32 length, u64 offset)
 
 } // namespace simulation
 
-#endif /* SIMULATION_PEER1_INTERNAL_HH */
+#endif /* SIMULATION_V1_PEER_INTERNAL_HH */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-#include "peer1_internal.hh"
+#include "v1_peer_internal.hh"
 
 #include <cerrno>
 
@@ -14,14 +14,14 @@ constexpr u32 REGIONS = 1024;
  */
 constexpr u32 MORE_RECEIVES = 80;
 
-peer1::peer1(world &w, network &net, host &stands_for,
-	     const peer1_params &params)
+v1_peer::v1_peer(world &w, network &net, host &stands_for,
+		 const v1_peer_params &params)
 	: w_{ w }, net_{ net }, host_{ stands_for }, params_{ params },
 	  next_xid_{ params.client ? 0x1000u : 0x90000000u }
 {
 }
 
-peer1::~peer1()
+v1_peer::~v1_peer()
 {
 	for (job *j : queue_)
 		delete j;
@@ -29,7 +29,7 @@ peer1::~peer1()
 		delete j;
 }
 
-u32 peer1::octets_of(const chunk &c)
+u32 v1_peer::octets_of(const chunk &c)
 {
 	u32 octets = 0;
 
@@ -40,7 +40,7 @@ u32 peer1::octets_of(const chunk &c)
 
 /* ---- Connections ---- */
 
-queue_pair &peer1::connect(u32 threshold, bool inv_ok)
+queue_pair &v1_peer::connect(u32 threshold, bool inv_ok)
 {
 	close();
 	threshold_ = threshold;
@@ -66,13 +66,13 @@ queue_pair &peer1::connect(u32 threshold, bool inv_ok)
 	return *qp_;
 }
 
-void peer1::established()
+void v1_peer::established()
 {
 	up_ = true;
 	transmit();
 }
 
-void peer1::lost()
+void v1_peer::lost()
 {
 	if (closing_)
 		return;
@@ -81,7 +81,7 @@ void peer1::lost()
 }
 
 /* From now on, no job uses the peer's memory, and no device can access it. */
-void peer1::close()
+void v1_peer::close()
 {
 	std::vector<job *> through;
 
@@ -116,14 +116,14 @@ void peer1::close()
 	}
 }
 
-void peer1::check_gone()
+void v1_peer::check_gone()
 {
 	close();
 	if (!tasks_.empty())
 		w_.complain("an RPC of version 1 is left");
 }
 
-void peer1::act(u32 what, u64 arg)
+void v1_peer::act(u32 what, u64 arg)
 {
 	switch (what) {
 	case CLOSE:
@@ -155,7 +155,7 @@ void peer1::act(u32 what, u64 arg)
 
 /* ---- Sending ---- */
 
-peer1::job *peer1::new_job(const std::vector<u8> &message, u32 handle)
+v1_peer::job *v1_peer::new_job(const std::vector<u8> &message, u32 handle)
 {
 	auto *j = new job;
 
@@ -168,13 +168,13 @@ peer1::job *peer1::new_job(const std::vector<u8> &message, u32 handle)
 	return j;
 }
 
-void peer1::post(job *j)
+void v1_peer::post(job *j)
 {
 	queue_.push_back(j);
 	pump();
 }
 
-void peer1::pump()
+void v1_peer::pump()
 {
 	while (qp_ && !queue_.empty() &&
 	       used_ + queue_.front()->requests.size() <= SEND_QUEUE) {
@@ -187,7 +187,7 @@ void peer1::pump()
 	}
 }
 
-void peer1::completed(work *w)
+void v1_peer::completed(work *w)
 {
 	auto *j = static_cast<job *>(w);
 
@@ -199,14 +199,14 @@ void peer1::completed(work *w)
 		w_.after(w_.delay(100), this, LEAVE, generation_);
 }
 
-void peer1::send(const std::vector<u8> &message, u32 handle)
+void v1_peer::send(const std::vector<u8> &message, u32 handle)
 {
 	if (message.size() > threshold_)
 		w_.complain("the model of version 1 sends too much");
 	post(new_job(message, handle));
 }
 
-void peer1::refuse(u32 xid)
+void v1_peer::refuse(u32 xid)
 {
 	std::vector<u8> m;
 
@@ -218,7 +218,7 @@ void peer1::refuse(u32 xid)
 /* ---- Receiving ---- */
 
 /* Answer a message of version 2, or ignore it. */
-void peer1::version2(received *rv)
+void v1_peer::version2(received *rv)
 {
 	const personality &as = params_.as;
 
@@ -233,7 +233,7 @@ void peer1::version2(received *rv)
 		w_.after(w_.delay(200), this, CLOSE, generation_);
 }
 
-bool peer1::parse(const received *rv, lists *l)
+bool v1_peer::parse(const received *rv, lists *l)
 {
 	u32 at = 16;
 	bool ok = true;
@@ -272,7 +272,7 @@ bool peer1::parse(const received *rv, lists *l)
 	return ok;
 }
 
-void peer1::arrived(received *rv)
+void v1_peer::arrived(received *rv)
 {
 	const u8 *m = rv->space.data();
 	lists l;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The version 1 peer: RPCs that it receives */
-#include "peer1_internal.hh"
+#include "v1_peer_internal.hh"
 
 #include <cstring>
 
 namespace simulation
 {
 
-void peer1::serve(received *rv, const lists &l)
+void v1_peer::serve(received *rv, const lists &l)
 {
 	const u8 *m = rv->space.data();
 	auto c = std::make_shared<call>();
@@ -52,7 +52,7 @@ void peer1::serve(received *rv, const lists &l)
 	post(j);
 }
 
-void peer1::execute(const std::shared_ptr<call> &c)
+void v1_peer::execute(const std::shared_ptr<call> &c)
 {
 	std::vector<u8> whole, expected;
 	u32 base = 0, item = 0;
@@ -121,7 +121,7 @@ void peer1::execute(const std::shared_ptr<call> &c)
  * Return the credits to grant in the Reply to @c, or in another message if @c
  * is null.
  */
-u32 peer1::grant(const call *c) const
+u32 v1_peer::grant(const call *c) const
 {
 	const personality &as = params_.as;
 
@@ -139,7 +139,7 @@ static bool comes_back(choices &c, unused form)
 	return form == unused::empty || (form == unused::any && c.below(2));
 }
 
-void peer1::answer(const std::shared_ptr<call> &c)
+void v1_peer::answer(const std::shared_ptr<call> &c)
 {
 	const personality &as = params_.as;
 	const spec &what = net_.find(c->rpc_id)->what;

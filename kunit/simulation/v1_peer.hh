@@ -7,8 +7,8 @@
  * kind, unused chunks returned in each permitted form. A server behaves as its
  * personality says.
  */
-#ifndef SIMULATION_PEER1_HH
-#define SIMULATION_PEER1_HH
+#ifndef SIMULATION_V1_PEER_HH
+#define SIMULATION_V1_PEER_HH
 
 #include <functional>
 #include <map>
@@ -25,7 +25,7 @@ class network;
 /* Credits that a client asks for in each Call: a few more than it has */
 constexpr u32 ASKS_MORE = ~1u;
 
-struct peer1_params {
+struct v1_peer_params {
 	bool client;
 	/* Receives for Calls, which are the credits that it may grant */
 	u32 credits;
@@ -34,12 +34,12 @@ struct peer1_params {
 	personality as;
 };
 
-class peer1 final : public actor, public queue_owner
+class v1_peer final : public actor, public queue_owner
 {
 public:
-	peer1(world &w, network &net, host &stands_for,
-	      const peer1_params &params);
-	~peer1() override;
+	v1_peer(world &w, network &net, host &stands_for,
+		const v1_peer_params &params);
+	~v1_peer() override;
 
 	/*
 	 * Set up a new connection, after the previous one is closed. The
@@ -133,7 +133,7 @@ private:
 	world &w_;
 	network &net_;
 	host &host_; /* the host that owns the RPCs */
-	peer1_params params_;
+	v1_peer_params params_;
 	std::vector<std::unique_ptr<queue_pair>> qps_;
 	queue_pair *qp_ = nullptr;
 	bool up_ = false, closing_ = false, refused_ = false;
@@ -156,4 +156,4 @@ private:
 
 } // namespace simulation
 
-#endif /* SIMULATION_PEER1_HH */
+#endif /* SIMULATION_V1_PEER_HH */

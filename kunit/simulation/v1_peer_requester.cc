@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The version 1 peer: RPCs that it sends */
-#include "peer1_internal.hh"
+#include "v1_peer_internal.hh"
 
 namespace simulation
 {
 
-void peer1::begin(const spec &what, std::function<void()> ended)
+void v1_peer::begin(const spec &what, std::function<void()> ended)
 {
 	const u32 xid = next_xid_++;
 	auto t = std::make_unique<task>();
@@ -22,7 +22,7 @@ void peer1::begin(const spec &what, std::function<void()> ended)
 	transmit();
 }
 
-void peer1::transmit()
+void v1_peer::transmit()
 {
 	if (!up_ || closing_) {
 		if (params_.client && !qp_ && !tasks_.empty())
@@ -45,8 +45,8 @@ constexpr u32 MANY_SEGS = RPCRDMA_MAX_SEGS + 26;
 
 /* Provide memory for a chunk, in segments. Return false if there are no MRs for
  * it now. */
-bool peer1::map(task &t, job *j, memory &mem, u32 at, u32 length, bool writable,
-		u32 position, chunk *c, bool many)
+bool v1_peer::map(task &t, job *j, memory &mem, u32 at, u32 length,
+		  bool writable, u32 position, chunk *c, bool many)
 {
 	/* Number of segments of a chunk that certainly fit into the header */
 	const u32 nr = many ? MANY_SEGS : threshold_ / 200;
@@ -72,7 +72,7 @@ bool peer1::map(task &t, job *j, memory &mem, u32 at, u32 length, bool writable,
 }
 
 /* Send a Call. Return false if it cannot be sent now. */
-bool peer1::send_call(task &t)
+bool v1_peer::send_call(task &t)
 {
 	const spec &what = t.what->what;
 	const bool chunks = params_.client;
@@ -195,7 +195,7 @@ bool peer1::send_call(task &t)
 	return true;
 }
 
-void peer1::over(u32 xid, int status)
+void v1_peer::over(u32 xid, int status)
 {
 	auto found = tasks_.find(xid);
 	std::unique_ptr<task> t = std::move(found->second);
@@ -210,7 +210,7 @@ void peer1::over(u32 xid, int status)
 	net_.rpc_over(t->what);
 }
 
-void peer1::reply(received *rv, const lists &l)
+void v1_peer::reply(received *rv, const lists &l)
 {
 	const u8 *m = rv->space.data();
 	const u32 xid = load(m);
@@ -265,7 +265,7 @@ void peer1::reply(received *rv, const lists &l)
  * The Call @xid was refused. That is an error, unless the other end has no
  * memory for its segments. The Call was not executed: send it again.
  */
-void peer1::refused(u32 xid, u32 code)
+void v1_peer::refused(u32 xid, u32 code)
 {
 	auto found = tasks_.find(xid);
 	const u32 generation = generation_;
@@ -293,7 +293,7 @@ void peer1::refused(u32 xid, u32 code)
 }
 
 /* Invalidate the MRs that the other end has not invalidated, then call @ended. */
-void peer1::invalidate(const task &t, std::function<void(bool)> ended)
+void v1_peer::invalidate(const task &t, std::function<void(bool)> ended)
 {
 	job *j = new_job({}, 0);
 
@@ -313,8 +313,8 @@ void peer1::invalidate(const task &t, std::function<void(bool)> ended)
 }
 
 /* Check that the Reply is the expected one. */
-void peer1::finish(task &t, const std::vector<u8> &stream,
-		   const std::vector<u32> &written)
+void v1_peer::finish(task &t, const std::vector<u8> &stream,
+		     const std::vector<u32> &written)
 {
 	const spec &what = t.what->what;
 	std::vector<u8> whole, expected;
