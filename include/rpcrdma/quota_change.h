@@ -17,7 +17,7 @@ extern "C" {
 enum rpcrdma_quota_action {
 	RPCRDMA_QUOTA_ASK,		/* as rpcrdma_quota_ask(); sets @ok */
 	RPCRDMA_QUOTA_CHARGE,		/* charge @count times @octets */
-	RPCRDMA_QUOTA_CHARGE_UP_TO,	/* the same, if it fits; sets @count */
+	RPCRDMA_QUOTA_CHARGE_UP_TO,	/* up to @count times; sets @count */
 	RPCRDMA_QUOTA_ASSEMBLED,	/* as rpcrdma_quota_assembled(); sets @ok */
 	RPCRDMA_QUOTA_UNCHARGE,		/* uncharge @octets; sets @notify */
 	RPCRDMA_QUOTA_ATTACH,		/* set the limit and attach; sets @ok */

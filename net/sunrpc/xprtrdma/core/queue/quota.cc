@@ -382,7 +382,10 @@ void rpcrdma_quota_change_all(struct rpcrdma_quota *all,
 	case RPCRDMA_QUOTA_ASK:
 		change->ok = rpcrdma_quota_ask(all, account, change->use,
 					       change->octets);
-		/* An account that was woken may be refused after the run. */
+		/*
+		 * A woken account that is refused again may be queued after the end of
+		 * the last run: another run has to wake it.
+		 */
 		if (!change->ok && account->queued)
 			change->visit = RPCRDMA_QUOTA_VISIT_LATER;
 		break;
@@ -415,9 +418,12 @@ void rpcrdma_quota_change_all(struct rpcrdma_quota *all,
 		released = true;
 		break;
 	}
+	/*
+	 * Memory was released for the accounts that wait, or has become tight, so that
+	 * the unused quota of idle connections is needed.
+	 */
 	if (released && all->waiting)
 		change->visit = RPCRDMA_QUOTA_VISIT_NOW;
-	/* The unused quota of idle connections is needed. */
 	else if (rpcrdma_quota_is_tight(all) && !tight)
 		change->visit = all->waiting ? RPCRDMA_QUOTA_VISIT_LATER :
 					       RPCRDMA_QUOTA_VISIT_NOW;
