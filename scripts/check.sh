@@ -276,7 +276,7 @@ unresolved_seen()
 	seen=$(nm -u "$1/wants.o" | unresolved "/usr/src/linux-headers-$kver" | paste -sd' ')
 	[ "$seen" = "kunit_log_append rpcrdma_nobody" ] || { echo "these were found: $seen"; return 1; }
 	seen=$(nm -u "$build/rpcrdma.ko" | unresolved "/usr/src/linux-headers-$kver" | paste -sd' ')
-	[ -z "$seen" ] || { echo "nobody has $seen"; return 1; }
+	[ -z "$seen" ] || { echo "no module exports $seen"; return 1; }
 }
 
 installs()
@@ -530,7 +530,7 @@ script_level()
 level_packages()
 {
 	if ! unshare --mount --net true 2>/dev/null; then
-		skip packages "a system to install packages in takes root, who may mount"
+		skip packages "packages are installed in a system of their own, which needs root"
 		return
 	fi
 	script_level packages "$1" scripts/package-test.sh "$1"
@@ -764,11 +764,11 @@ kver=${KVER:-$(stock_kernel_version)}
 
 case ${GUEST:-} in
 ''|uml|debug) ;;
-*) die "there is no guest $GUEST; GUEST is uml or debug" ;;
+*) die "unknown GUEST=$GUEST: uml or debug" ;;
 esac
 for level in "${levels[@]}"; do
-	[ "$level" != interop ] || [ -z "${GUEST:-}" ] || die "interop takes two machines, of QEMU"
-	declare -F "level_$level" >/dev/null || die "there is no level $level"
+	[ "$level" != interop ] || [ -z "${GUEST:-}" ] || die "interop needs two guests in QEMU: unset GUEST"
+	declare -F "level_$level" >/dev/null || die "unknown level $level"
 done
 
 # Run one level, and record its duration and the tests that were retried.

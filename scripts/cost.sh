@@ -52,7 +52,7 @@ memdev)
 	# violates a rule in each Receive that it posts again, and reconnects.
 	parameters=virt_dma=1
 	;;
-*) die "RDMA=$device is no device to measure with: rxe or memdev" ;;
+*) die "unknown RDMA=$device: rxe or memdev" ;;
 esac
 run=
 new_run cost
@@ -109,7 +109,7 @@ measure_all()
 		tcp) measure $length tcp tcp in-tree ;;
 		v1) measure $length v1 rdma "$built/rpcrdma.ko" max_version=1 svc_max_version=1 ;;
 		v2) measure $length v2 rdma "$built/rpcrdma.ko" "${options[@]}" ;;
-		*) die "there is nothing called $kind to measure: own, v1, v2, tcp" ;;
+		*) die "unknown kind $kind: own, v1, v2 or tcp" ;;
 		esac
 	done
 }
@@ -124,7 +124,7 @@ grid)
 	say "$(wc -w <<<"$rows") rows of the grid, of sizes by SEED=$SEED"
 	limit=14400
 	;;
-*) die "LENGTH=$length is not how much there is to measure: long, short or grid" ;;
+*) die "unknown LENGTH=$length: long, short or grid" ;;
 esac
 arguments=(--device "$device")
 [ -z "${CHECK:-}" ] || arguments+=(--check)

@@ -49,7 +49,7 @@ case $own in
 *) instead="keeps its own rpcrdma (version 1 only)" ;;
 esac
 # The first error message of the compiler or of make
-why=$(grep -m1 -E "error:|\*\*\*|is missing|not found|is not the kernel's own" $log)
+why=$(grep -m1 -E "error:|\*\*\*|is missing|not found|is not the in-tree one" $log)
 echo "rpcrdma-v2 does not build for Linux $kver, which $instead: ${why:-see make.log}"
 
 case $own in

@@ -91,11 +91,11 @@ while [ $# -gt 0 ]; do
 	--quiet) quiet=yes ;;
 	-h|--help) sed -n '3,/^set /{/^#/{s/^# \{0,1\}//;p}}' "$0"; exit 0 ;;
 	--) shift; break ;;
-	*) die "unknown option $1; --help tells them all" ;;
+	*) die "unknown option $1; --help lists all" ;;
 	esac
 	shift
 done
-[ $# -gt 0 ] || die "no program given; --help tells how to call this"
+[ $# -gt 0 ] || die "no program given; --help has the usage"
 
 fail() { echo "guest.sh: $*" >&2; exit 125; }
 

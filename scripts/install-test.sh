@@ -52,7 +52,7 @@ refuses 'gcc-1 is missing: apt-get install' install_sh check "$kver" "$root/kdir
 
 # Another kernel than the running one
 if [ "$kver" != "$(uname -r)" ]; then
-	refuses 'FORCE=1 goes on' install_sh check "$kver" "$kdir"
+	refuses 'Set FORCE=1 to continue' install_sh check "$kver" "$kdir"
 fi
 export FORCE=1
 install_sh check "$kver" "$kdir"
@@ -76,9 +76,9 @@ done
 # A foreign RDMA core
 cp "/lib/modules/$kver/kernel/drivers/infiniband/core/ib_core.ko" "$modules/updates/"
 depmod -b "$root" "$kver"
-refuses 'RDMA core is not the kernel' install_sh check "$kver" "$kdir"
+refuses 'RDMA core is not the in-tree one' install_sh check "$kver" "$kdir"
 # The checks of DKMS before it builds
-refuses 'RDMA core is not the kernel' install_sh core "$kver"
+refuses 'RDMA core is not the in-tree one' install_sh core "$kver"
 rm "$modules/updates/ib_core.ko"
 
 # Installed, again over itself, and removed, compressed too
@@ -95,7 +95,7 @@ for ext in '' .xz; do
 	says 'modprobe loads .*/kernel/net/' install_sh uninstall "$kver"
 	[ -z "$(find "$modules/updates" -name 'rpcrdma.ko*')" ]
 done
-says 'there is no' install_sh uninstall "$kver"
+says 'does not exist, nothing was removed' install_sh uninstall "$kver"
 
 # Signed with a key of one's own, by the commands of the page
 mkdir "$root/sign"
@@ -112,4 +112,4 @@ if [ "$(id -u)" -eq 0 ]; then
 	refuses 'run it as root' setpriv --reuid 65534 --clear-groups bash -s check "$kver" "$kdir" <"$here/scripts/install.sh"
 	refuses 'run it as root' setpriv --reuid 65534 --clear-groups bash -s uninstall "$kver" <"$here/scripts/install.sh"
 fi
-echo "all was refused that should be"
+echo "every case that must be refused was refused"

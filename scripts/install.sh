@@ -34,9 +34,9 @@ ask()
 {
 	local answer
 	[ "${FORCE:-}" != 1 ] || return 0
-	[ -t 0 ] || die "$1 Nobody is there to ask; FORCE=1 goes on."
-	read -r -p "rpcrdma-v2: $1 Go on? [y/N] " answer
-	[[ $answer == [yY]* ]] || die "nothing was done"
+	[ -t 0 ] || die "$1 Set FORCE=1 to continue."
+	read -r -p "rpcrdma-v2: $1 Continue? [y/N] " answer
+	[[ $answer == [yY]* ]] || die "nothing was changed"
 }
 
 # Copies that are neither in-tree nor installed by "make install"
@@ -52,7 +52,7 @@ core()
 	file=$(modinfo ${root:+-b "$root"} -k "$kver" -n ib_core 2>/dev/null || true)
 	case $file in
 	''|*/kernel/*|'(builtin)') ;;
-	*) die "the RDMA core is not the kernel's own ($file: OFED?), and this module is built for the kernel's: uninstall that stack's kernel modules first (OFED: ofed_uninstall.sh, or mlnx-ofed-kernel-dkms)" ;;
+	*) die "the RDMA core is not the in-tree one ($file: OFED?), for which this module is built: uninstall the other stack's kernel modules first (OFED: ofed_uninstall.sh, or mlnx-ofed-kernel-dkms)" ;;
 	esac
 }
 
@@ -64,18 +64,18 @@ dkms_()
 	! dpkg -S "/usr/src/rpcrdma-v2-$version" >/dev/null 2>&1 ||
 		die "the package rpcrdma-v2-dkms has these sources: upgrade it, or purge it first"
 	for copy in "$root"/lib/modules/*/updates/rpcrdma.ko*; do
-		[ ! -e "$copy" ] || die "make install has installed $copy, which would win: make uninstall first (KVER= for another kernel)"
+		[ ! -e "$copy" ] || die "make install has installed $copy, which modprobe prefers: run make uninstall first (KVER= for another kernel)"
 	done
 }
 
 check()
 {
 	local running cc cxx other
-	[ -n "$kver" ] || die "no kernel to build for: install linux-headers-amd64, or give KVER= or KDIR="
+	[ -n "$kver" ] || die "no kernel to build for: install linux-headers-amd64, or set KVER= or KDIR="
 	[ -e "$kdir/Makefile" ] && [ -e "$kdir/include/generated/utsrelease.h" ] ||
-		die "KDIR=$kdir is no kernel build folder: give the one of the headers package, e.g. /lib/modules/$kver/build"
+		die "KDIR=$kdir is no kernel build folder: set it to the folder of the headers package, e.g. /lib/modules/$kver/build"
 	root_only install
-	[ -d "$modules" ] || die "$modules is missing: the kernel $kver is not installed here; install its package, or give KVER="
+	[ -d "$modules" ] || die "$modules is missing, so the kernel $kver is not installed here: install its package, or set KVER="
 
 	cc=$(sed -n 's/.*CROSS_COMPILE)\(gcc[-0-9]*\).*/\1/p' "$kdir/.kernelvariables" 2>/dev/null | head -n 1)
 	cc=${cc:-gcc}
@@ -87,8 +87,8 @@ check()
 	other=$(other_copies | head -n 1)
 	case $other in
 	'') ;;
-	*/dkms/*) die "DKMS has installed the module already ($other), and a second copy would win over it: remove that one (dkms remove rpcrdma-v2/VERSION --all, or apt-get purge rpcrdma-v2-dkms) or keep it and do not install this one" ;;
-	*) die "$other is there already, and which of the two is loaded would be left to chance: remove it, or the package that owns it (dpkg -S or rpm -qf tells), run depmod, and try again" ;;
+	*/dkms/*) die "DKMS has already installed the module ($other), and modprobe would prefer a second copy: remove the first one (dkms remove rpcrdma-v2/VERSION --all, or apt-get purge rpcrdma-v2-dkms), or keep it and do not install this one" ;;
+	*) die "$other exists, and it is undefined which of two copies is loaded: remove it, or the package that owns it (dpkg -S or rpm -qf prints the name), run depmod, and try again" ;;
 	esac
 
 	core
@@ -103,7 +103,7 @@ done_()
 	file=$(modinfo ${root:+-b "$root"} -k "$kver" -n rpcrdma)
 	case $file in
 	*/updates/rpcrdma.ko*) ;;
-	*) die "modprobe would load $file all the same: see /etc/depmod.d" ;;
+	*) die "modprobe would load $file instead of the installed module: look for an override in /etc/depmod.d" ;;
 	esac
 	echo "rpcrdma-v2: installed $file"
 	[ -n "$root" ] || [ ! -e /sys/module/rpcrdma ] || [ "$kver" != "$(uname -r)" ] ||
@@ -113,7 +113,7 @@ done_()
 uninstall()
 {
 	local found=no f
-	[ -n "$kver" ] || die "no kernel to uninstall from: give KVER="
+	[ -n "$kver" ] || die "no kernel to uninstall from: set KVER="
 	root_only uninstall
 	for f in "$modules"/updates/rpcrdma.ko{,.xz,.zst,.gz}; do
 		[ -e "$f" ] || continue
@@ -121,10 +121,10 @@ uninstall()
 		echo "rpcrdma-v2: removed $f"
 		found=yes
 	done
-	[ $found = yes ] || echo "rpcrdma-v2: there is no $modules/updates/rpcrdma.ko"
+	[ $found = yes ] || echo "rpcrdma-v2: $modules/updates/rpcrdma.ko does not exist, nothing was removed"
 	depmod -a ${root:+-b "$root"} "$kver"
 	f=$(other_copies | head -n 1)
-	[ -z "$f" ] || echo "rpcrdma-v2: $f stays: it is not of make install"
+	[ -z "$f" ] || echo "rpcrdma-v2: $f was not removed, because make install has not installed it"
 	echo "rpcrdma-v2: modprobe loads $(modinfo ${root:+-b "$root"} -k "$kver" -n rpcrdma 2>/dev/null || echo nothing) from now on"
 }
 
@@ -134,5 +134,5 @@ done) done_ ;;
 uninstall) uninstall ;;
 dkms) dkms_ ;;
 core) core ;;
-*) die "check, done, uninstall, dkms or core?" ;;
+*) die "unknown action $what: check, done, uninstall, dkms or core" ;;
 esac

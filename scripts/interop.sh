@@ -37,7 +37,7 @@ while [ $# -gt 0 ]; do
 done
 [ $# -gt 0 ] || set -- in-tree:ours:1 ours:ours:2 ours:ours:1 ours:in-tree:1 switch silent drop
 for case in "$@"; do
-	[[ $case =~ ^((ours|in-tree):(ours|in-tree):[12]|switch|silent|drop)$ ]] || die "$case is not a case; --help tells them"
+	[[ $case =~ ^((ours|in-tree):(ours|in-tree):[12]|switch|silent|drop)$ ]] || die "$case is not a case; --help lists them"
 done
 [ "$(basename "$module")" = rpcrdma.ko ] && [ -f "$module" ] || die "rpcrdma.ko is not built: run make, or give --module"
 [ -n "$run" ] || run=$(mktemp -d "${TMPDIR:-/tmp}/rpcrdma-interop.XXXXXX")

@@ -3,7 +3,7 @@
 """kunit-results.py KUNIT_DIR DMESG EXPECTED_SUITES
 
 Print "ok NAME" or "not ok NAME - reason" for each KUnit case in DMESG, what the
-kernel logged while one test module was loaded. The parser is the kernel's own,
+kernel logged while one test module was loaded. The parser is the in-tree one,
 in KUNIT_DIR (tools/testing/kunit); EXPECTED_SUITES is how many suites the
 module has."""
 import inspect

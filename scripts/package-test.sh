@@ -21,7 +21,7 @@ here=$(cd "$(dirname "$0")/.." && pwd)
 . "$here/scripts/lib.sh"
 PATH=$PATH:/usr/sbin:/sbin
 
-[ $# -ge 1 ] || die "give a folder"
+[ $# -ge 1 ] || die "no folder given"
 mkdir -p "$1"
 dir=$(cd "$1" && pwd)
 suite=${2:-$(host_suite)}
@@ -104,7 +104,7 @@ prepare()
 		chroot "$base" apt-cache pkgnames linux-headers- | grep -E '^linux-headers-[0-9].*[0-9]-amd64$' | sort -V | tail -n 1
 		chroot "$base" apt-cache pkgnames linux-headers- | grep -E '^linux-headers-[0-9].*[0-9]-cloud-amd64$' | sort -V | tail -n 2
 	} | tail -n 2 | sed 's/^linux-headers-//')
-	[ ${#kernels[@]} -eq 2 ] || die "$suite has not two kernels"
+	[ ${#kernels[@]} -eq 2 ] || die "$suite does not have two kernels"
 	mount -t proc proc "$base/proc"
 	apt_in "$base" satisfy "$depends"
 	apt_in "$base" install "linux-image-${kernels[0]}" "linux-headers-${kernels[0]}"
@@ -202,7 +202,7 @@ test_install()
 	whole && is "$version" "$old" || return
 	[ -e "$root/usr/share/man/man7/rpcrdma-v2.7.gz" ] || { echo "there is no rpcrdma-v2(7)"; return 1; }
 	other=$(cd "$root/usr/src/rpcrdma-v2-$version" && find . -type f | grep -vxE '\./((net|include)/.*\.(c|cc|h|hh|mk)|.*/Makefile.core|.*/compat/probe\.sh|Makefile|Kbuild|COPYING(\.BSD)?|dkms.conf|scripts/[a-z-]*\.sh)' | head -n 1)
-	[ -z "$other" ] || { echo "DKMS was given $other, which nobody compiles"; return 1; }
+	[ -z "$other" ] || { echo "DKMS has $other, which is not compiled"; return 1; }
 }
 
 test_new_kernel()

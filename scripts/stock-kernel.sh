@@ -27,7 +27,7 @@ here=$(cd "$(dirname "$0")/.." && pwd)
 # shellcheck source=scripts/lib.sh
 . "$here/scripts/lib.sh"
 
-[ $# -eq 1 ] || die "give one suite"
+[ $# -eq 1 ] || die "one suite has to be given"
 suite=${1%%:*}
 flavour=amd64
 [[ $1 != *:* ]] || flavour=${1#*:}
@@ -114,7 +114,7 @@ if [ "$codename" != "$(host_suite)" ]; then
 	chroot=$CACHE/kernels/$codename.chroot
 	debian_system "$codename" "$chroot"
 	cc=$(sed -n 's/^CONFIG_CC_VERSION_TEXT="[a-z0-9_-]*gcc-\([0-9]*\) .*/\1/p' "$dir/build/.config")
-	[ -n "$cc" ] || die "$dir/build/.config does not say which compiler $kver was built with"
+	[ -n "$cc" ] || die "$dir/build/.config does not name the compiler that built $kver"
 	exec 8>"$chroot.lock"
 	flock 8
 	# Of two names of a package, a suite has one.
