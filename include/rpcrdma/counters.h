@@ -36,6 +36,7 @@ enum rpcrdma_counter {
 	/* Host authentication: HELLOs, and results of connections */
 	RPCRDMA_COUNT_AUTHS_STARTED,	/* sent by a client, received by a server */
 	RPCRDMA_COUNT_AUTHS_DONE,
+	RPCRDMA_COUNT_AUTHS_DH,		/* calculations, at most two in a handshake */
 	RPCRDMA_COUNT_AUTHS_FAILED,	/* the sum of the causes that follow */
 	/* These are in the order of enum rpcrdma_auth_result, see there. */
 	RPCRDMA_COUNT_AUTHS_REFUSED,

@@ -43,6 +43,7 @@ struct rpcrdma_ep_params {
 	u8	version_low, version_high;
 	bool fallback_v1; /* version_high: no answer to version 2 */
 	u8	auth;			/* enum rpcrdma_auth_mode */
+	u8	auth_dh;		/* the same for Diffie-Hellman in it */
 };
 
 /* Limits and features of a device, as far as the host uses them */

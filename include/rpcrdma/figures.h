@@ -105,6 +105,7 @@ struct rpcrdma_conn_view {
 	const char *reason;		/* of a close that is not ordinary, or NULL */
 	const char *auth;		/* rpcrdma_auth_name() */
 	const char *auth_hash;		/* rpcrdma_auth_hash_name() */
+	const char *auth_dh;		/* rpcrdma_auth_group_name() */
 	/* rpcrdma_auth_peer() or "none"; not static, set at most once */
 	const char *identity;
 	u8 version;			/* 0: not known yet */

@@ -40,9 +40,22 @@ enum rpcrdma_auth_hash {
 	(1 << RPCRDMA_AUTH_SHA256 | 1 << RPCRDMA_AUTH_SHA384 |		\
 	 1 << RPCRDMA_AUTH_SHA512)
 
+/* Diffie-Hellman groups of RFC 7919, as on the wire; a set is a mask, too */
+enum rpcrdma_auth_group {
+	RPCRDMA_AUTH_NO_GROUP = 0,	/* without Diffie-Hellman */
+	RPCRDMA_AUTH_FFDHE2048 = 1,
+	RPCRDMA_AUTH_FFDHE3072 = 2,
+	RPCRDMA_AUTH_FFDHE4096 = 3,
+};
+#define RPCRDMA_AUTH_ALL_GROUPS						\
+	(1 << RPCRDMA_AUTH_FFDHE2048 | 1 << RPCRDMA_AUTH_FFDHE3072 |	\
+	 1 << RPCRDMA_AUTH_FFDHE4096)
+
 enum {
 	RPCRDMA_AUTH_NONCE = 32,	/* bytes of a nonce */
 	RPCRDMA_AUTH_MAX_MAC = 64,	/* bytes of the longest HMAC */
+	RPCRDMA_AUTH_MAX_PUBLIC = 512,	/* bytes of the longest public value */
+	RPCRDMA_AUTH_MAX_PRIVATE = 48,	/* bytes of the longest private value */
 	RPCRDMA_AUTH_MAX_IDENTITY = 128,	/* bytes of an identity */
 	RPCRDMA_AUTH_MIN_SECRET = 16,	/* bytes of the shortest secret to use */
 	/* bytes of an end's first CONNPROP, after the prefix, at most */
@@ -80,6 +93,8 @@ enum rpcrdma_auth_result {
 struct rpcrdma_hostauth {
 	u8 hashes;			/* mask of hashes that this end accepts */
 	u8 hash;			/* the hash chosen */
+	u8 groups;			/* mask of groups that this end accepts */
+	u8 group;			/* the group chosen */
 	u8 known;			/* server: there is a secret */
 	u8 pending;			/* a request has no answer yet */
 	char own[RPCRDMA_AUTH_MAX_IDENTITY + 1];
@@ -92,6 +107,7 @@ struct rpcrdma_hostauth {
 	u8 context[2][RPCRDMA_AUTH_CONTEXT];
 	u32 flags[2], octets[2];
 	u8 body[2][RPCRDMA_AUTH_BODY];
+	u8 public_value[2][RPCRDMA_AUTH_MAX_PUBLIC];	/* in a group */
 };
 
 /**
@@ -108,6 +124,16 @@ struct rpcrdma_hostauth {
 bool rpcrdma_auth_init(struct rpcrdma_hostauth *auth, const char *own,
 		       const char *expected,
 		       const u8 nonce[RPCRDMA_AUTH_NONCE]);
+
+/**
+ * rpcrdma_auth_set_groups() - permit Diffie-Hellman in a handshake
+ * @auth: initialised handshake, which permits none before
+ * @mode: RPCRDMA_AUTH_NONE: without it; RPCRDMA_AUTH_OFFER: if both ends have a group;
+ *	RPCRDMA_AUTH_REQUIRE: not without it
+ * @groups: mask of the groups in which the host can compute
+ */
+void rpcrdma_auth_set_groups(struct rpcrdma_hostauth *auth,
+			     enum rpcrdma_auth_mode mode, u32 groups);
 
 /**
  * rpcrdma_auth_hello() - begin the handshake that a client has asked for
@@ -138,7 +164,12 @@ enum rpcrdma_auth_ask {
 	RPCRDMA_AUTH_ASK_NOTHING,
 	/* server: look up the secret for @identity */
 	RPCRDMA_AUTH_ASK_SECRET,
-	/* compute both HMACs with the secret for @identity */
+	/* generate a private value in @dh.group, keep it, and compute its public value */
+	RPCRDMA_AUTH_ASK_KEYS,
+	/*
+	 * Compute both HMACs with the secret for @identity. In a group, compute the shared
+	 * secret with the private value before, and zero that.
+	 */
 	RPCRDMA_AUTH_ASK_PROOFS,
 };
 
@@ -152,6 +183,16 @@ struct rpcrdma_auth_piece {
 	u32 octets;
 };
 
+/* A Diffie-Hellman exchange. Its numbers are big-endian, with leading zeros. */
+struct rpcrdma_auth_dh {
+	enum rpcrdma_auth_group group;
+	u32 octets;		/* of the prime, a public value and the shared secret */
+	u32 private_octets;	/* of a private value */
+	const u8 *prime;	/* the generator is 2 */
+	const u8 *peer_public;	/* ASK_PROOFS: 2 to @prime - 2 */
+	const u8 *client_public;	/* ASK_PROOFS: input of the HMACs */
+};
+
 struct rpcrdma_auth_request {
 	enum rpcrdma_auth_ask what;
 	/* The client's identity, which names the secret on both ends */
@@ -160,7 +201,9 @@ struct rpcrdma_auth_request {
 	/* ASK_PROOFS: */
 	enum rpcrdma_auth_hash hash;
 	u32 mac_octets;			/* length of the HMAC */
+	/* In a group, followed by @dh.client_public and the shared secret */
 	struct rpcrdma_auth_piece input[2][RPCRDMA_AUTH_PIECES];
+	struct rpcrdma_auth_dh dh;
 };
 
 /* The host's answer; zero it after use */
@@ -171,6 +214,7 @@ struct rpcrdma_auth_answer {
 	 */
 	int status;
 	u8 proof[2][RPCRDMA_AUTH_MAX_MAC];	/* of input[0] and input[1] */
+	u8 public_value[RPCRDMA_AUTH_MAX_PUBLIC];	/* for ASK_KEYS */
 };
 
 /**
@@ -242,6 +286,14 @@ const char *rpcrdma_auth_name(enum rpcrdma_auth_result result);
  * Return: a static string; "none" if the connection is not authenticated.
  */
 const char *rpcrdma_auth_hash_name(const struct rpcrdma_conn *conn);
+
+/**
+ * rpcrdma_auth_group_name() - name the group of the Diffie-Hellman exchange, for statistics
+ * @conn: connection
+ *
+ * Return: a static string; "none" without one, or if the connection is not authenticated.
+ */
+const char *rpcrdma_auth_group_name(const struct rpcrdma_conn *conn);
 
 /**
  * rpcrdma_auth_peer() - get the identity that the peer has claimed

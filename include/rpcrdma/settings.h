@@ -39,6 +39,7 @@ struct rpcrdma_settings {
 	/* Of both */
 	u32 max_reassembly;		/* of a continued message; 0: none */
 	u32 host_auth, svc_host_auth;	/* enum rpcrdma_auth_mode */
+	u32 auth_dh;			/* the same, of both: Diffie-Hellman */
 };
 
 /*
@@ -65,6 +66,7 @@ struct rpcrdma_settings {
 	.max_reassembly		= 262144,				\
 	.host_auth		= RPCRDMA_AUTH_OFFER,			\
 	.svc_host_auth		= RPCRDMA_AUTH_OFFER,			\
+	.auth_dh		= RPCRDMA_AUTH_OFFER,			\
 }
 
 struct rpcrdma_range {

@@ -46,6 +46,7 @@ TEST(Counters, EachHasItsName)
 	       { RPCRDMA_COUNT_DRAINS_FAILED, "drains_failed" },
 	       { RPCRDMA_COUNT_AUTHS_STARTED, "auths_started" },
 	       { RPCRDMA_COUNT_AUTHS_DONE, "auths_done" },
+	       { RPCRDMA_COUNT_AUTHS_DH, "auths_dh" },
 	       { RPCRDMA_COUNT_AUTHS_FAILED, "auths_failed" },
 	       { RPCRDMA_COUNT_AUTHS_UNAVAILABLE, "auths_unavailable" } })
 		EXPECT_STREQ(rpcrdma_counter_info(counter)->name, name);

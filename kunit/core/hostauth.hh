@@ -25,7 +25,9 @@ struct peer {
 	explicit peer(bool client,
 		      enum rpcrdma_auth_mode mode = RPCRDMA_AUTH_OFFER,
 		      const char *own = nullptr, const char *expected = "",
-		      u32 hashes = RPCRDMA_AUTH_ALL_HASHES)
+		      u32 hashes = RPCRDMA_AUTH_ALL_HASHES,
+		      enum rpcrdma_auth_mode dh = RPCRDMA_AUTH_NONE,
+		      u32 groups = RPCRDMA_AUTH_ALL_GROUPS)
 	{
 		rpcrdma_conn_config cfg = usual_config(client);
 		u8 nonce[RPCRDMA_AUTH_NONCE];
@@ -38,6 +40,8 @@ struct peer {
 		cfg.auth_mode = static_cast<u8>(mode);
 		EXPECT_TRUE(rpcrdma_auth_init(&auth, own, expected, nonce));
 		auth.hashes = static_cast<u8>(hashes);
+		rpcrdma_auth_set_groups(&auth, dh, groups);
+		exchange.secret = 1000u + count;
 		/* A server needs it only when a client asks for it. */
 		if (client && mode != RPCRDMA_AUTH_NONE && *own)
 			cfg.auth = &auth;
@@ -73,15 +77,22 @@ struct peer {
 		if (ask.what == RPCRDMA_AUTH_ASK_NOTHING)
 			return false;
 		asked++;
-		if (!known.count(ask.identity))
+		if (!known.count(ask.identity) &&
+		    ask.what != RPCRDMA_AUTH_ASK_KEYS)
 			a.status = NO_KEY;
 		if (status)
 			a.status = status;
 		if (!a.status && ask.what == RPCRDMA_AUTH_ASK_PROOFS) {
 			for (u32 i = 0; i < 2; i++)
 				stand_in(known[ask.identity], ask.input[i],
-					 ask.mac_octets, a.proof[i]);
+					 ask.mac_octets, a.proof[i],
+					 exchange.shared(ask.dh));
 			proofs++;
+			powers += !!ask.dh.group;
+		}
+		if (!a.status && ask.what == RPCRDMA_AUTH_ASK_KEYS) {
+			exchange.keys(ask.dh, a);
+			powers++;
 		}
 		e->events = rpcrdma_auth_answered(&e->conn, &a);
 		e->all_events |= e->events;
@@ -104,7 +115,9 @@ struct peer {
 	rpcrdma_hostauth auth{};
 	secrets known{ { "client", "a secret of both" } };
 	std::unique_ptr<end> e;
+	stand_in_dh exchange;
 	u32 asked = 0, proofs = 0, hellos = 0;
+	u32 powers = 0;	    /* calculations in a group */
 	bool memory = true; /* for a server's handshake */
 };
 

@@ -663,7 +663,7 @@ TEST(HostAuth, ResultsHaveNames)
 /* ---- Test vectors ---- */
 
 struct vector_case {
-	u32 hash;
+	u32 hash, group;
 	std::map<std::string, std::string> values;
 };
 
@@ -684,6 +684,25 @@ octets from_hex(const std::string &digits)
 octets body_of(const message &m)
 {
 	return { m.data().begin() + RPCRDMA_V2_PREFIX, m.data().end() };
+}
+
+/* Compare the prime with the vector's, and answer with its public value. */
+void answer_keys(peer &p, const vector_case &v, const std::string &end)
+{
+	rpcrdma_auth_request ask;
+	rpcrdma_auth_answer a{};
+
+	rpcrdma_auth_next(&p.e->conn, &ask);
+	ASSERT_EQ(ask.what, RPCRDMA_AUTH_ASK_KEYS);
+	ASSERT_EQ(ask.dh.group, v.group);
+
+	const octets own = from_hex(v.values.at(end + "_public"));
+
+	ASSERT_EQ(ask.dh.octets, own.size());
+	EXPECT_EQ(octets(ask.dh.prime, ask.dh.prime + ask.dh.octets),
+		  from_hex(v.values.at("prime")));
+	std::copy(own.begin(), own.end(), a.public_value);
+	rpcrdma_auth_answered(&p.e->conn, &a);
 }
 
 /* Compare the inputs with the vector's, and answer with its proofs. */
@@ -707,6 +726,20 @@ void answer_vector(peer &p, const vector_case &v)
 
 			input.insert(input.end(), data, data + piece.octets);
 		}
+		if (v.group) {
+			const rpcrdma_auth_dh &dh = ask.dh;
+			const octets shared = from_hex(v.values.at("shared"));
+			const octets of_peer = from_hex(v.values.at(
+				p.e->conn.cfg.client ? "server_public" :
+						       "client_public"));
+
+			EXPECT_EQ(octets(dh.peer_public,
+					 dh.peer_public + dh.octets),
+				  of_peer);
+			input.insert(input.end(), dh.client_public,
+				     dh.client_public + dh.octets);
+			input.insert(input.end(), shared.begin(), shared.end());
+		}
 		EXPECT_EQ(input, from_hex(v.values.at(end + "_input")));
 		ASSERT_EQ(ask.mac_octets, proof.size());
 		std::copy(proof.begin(), proof.end(), a.proof[i]);
@@ -717,8 +750,15 @@ void answer_vector(peer &p, const vector_case &v)
 TEST(HostAuth, Vectors)
 {
 	for (const vector_case &v : VECTORS) {
-		peer c{ true, OFFER, "client.example", "", 1u << v.hash };
-		peer s{ false, OFFER, "server.example" };
+		const u32 group = 1u << v.group;
+		peer c{ true,  OFFER, "client.example", "", 1u << v.hash,
+			OFFER, group };
+		peer s{ false,
+			OFFER,
+			"server.example",
+			"",
+			RPCRDMA_AUTH_ALL_HASHES,
+			OFFER };
 
 		s.known["client.example"] = "";
 		for (u32 i = 0; i < RPCRDMA_AUTH_NONCE; i++) {
@@ -731,9 +771,14 @@ TEST(HostAuth, Vectors)
 
 		EXPECT_EQ(body_of(m), from_hex(v.values.at("client_first")));
 		s.receive(m);
-		m = p.next(s);
+		s.answer();
+		if (v.group)
+			answer_keys(s, v, "server");
+		m = s.e->control();
 		EXPECT_EQ(body_of(m), from_hex(v.values.at("server_first")));
 		c.receive(m);
+		if (v.group)
+			answer_keys(c, v, "client");
 		answer_vector(c, v);
 		m = c.e->control();
 		EXPECT_EQ(body_of(m), from_hex(v.values.at("client_message")));

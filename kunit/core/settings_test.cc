@@ -53,6 +53,7 @@ TEST(Settings, Ranges)
 		{ &s::svc_done_timeout, 1, 600 },
 		{ &s::svc_max_memory, 0, 1048576 },
 		{ &s::max_reassembly, 0, 1048576 },
+		{ &s::auth_dh, 0, 2 },
 	};
 
 	for (const auto &each : expected) {

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A stand-in for HMACs in tests of the handshake. Its result depends on each
- * byte of secret and input. It provides no protection.
+ * Stand-ins for HMACs and for Diffie-Hellman in tests of the handshake. The result of an
+ * HMAC depends on each byte of secret and input. The group of a Diffie-Hellman exchange
+ * has 61 bits. They provide no protection.
  */
 #ifndef ENGINE_TEST_STAND_IN_HH
 #define ENGINE_TEST_STAND_IN_HH
 
+#include <cstring>
 #include <string>
+#include <vector>
 
 #include <rpcrdma/engine.h>
 
@@ -15,7 +18,7 @@ namespace engine_test
 
 inline void stand_in(const std::string &secret,
 		     const rpcrdma_auth_piece (&input)[RPCRDMA_AUTH_PIECES],
-		     u32 octets, u8 *result)
+		     u32 octets, u8 *result, const std::string &more = "")
 {
 	u64 sum = 14695981039346656037ull;
 	const auto add = [&sum](u8 octet) {
@@ -30,11 +33,72 @@ inline void stand_in(const std::string &secret,
 		for (u32 i = 0; i < piece.octets; i++)
 			add(data[i]);
 	}
+	for (char c : more)
+		add(static_cast<u8>(c));
 	for (u32 i = 0; i < octets; i++) {
 		add(static_cast<u8>(i));
 		result[i] = static_cast<u8>(sum >> 56);
 	}
 }
+
+/* One end of an exchange, with a private value */
+struct stand_in_dh {
+	static constexpr u64 PRIME = (u64{ 1 } << 61) - 1;
+
+	static u64 power(u64 base, u64 exponent)
+	{
+		u64 result = 1;
+
+		for (; exponent; exponent >>= 1) {
+			if (exponent & 1)
+				result = times(result, base);
+			base = times(base, base);
+		}
+		return result;
+	}
+	static u64 times(u64 a, u64 b)
+	{
+		return static_cast<u64>(static_cast<unsigned __int128>(a) * b %
+					PRIME);
+	}
+	static void store(u64 value, u8 *to, u32 octets)
+	{
+		memset(to, 0, octets);
+		for (u32 i = 0; i < 8; i++)
+			to[octets - 1 - i] = static_cast<u8>(value >> 8 * i);
+	}
+	static u64 load(const u8 *from, u32 octets)
+	{
+		u64 value = 0;
+
+		for (u32 i = octets - 8; i < octets; i++)
+			value = value << 8 | from[i];
+		return value;
+	}
+
+	void keys(const rpcrdma_auth_dh &dh, rpcrdma_auth_answer &answer) const
+	{
+		store(power(3, secret), answer.public_value, dh.octets);
+	}
+
+	/* Return what follows the input of the HMACs: nothing without a group. */
+	std::string shared(const rpcrdma_auth_dh &dh) const
+	{
+		std::vector<u8> z(dh.octets);
+		std::string more;
+
+		if (!dh.group)
+			return more;
+		store(power(load(dh.peer_public, dh.octets), secret), z.data(),
+		      dh.octets);
+		more.assign(reinterpret_cast<const char *>(dh.client_public),
+			    dh.octets);
+		more.append(z.begin(), z.end());
+		return more;
+	}
+
+	u64 secret;
+};
 
 } // namespace engine_test
 

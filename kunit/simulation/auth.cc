@@ -28,6 +28,10 @@ void endpoint::new_handshake()
 	if (!rpcrdma_auth_init(&handshake, life.client ? "client" : "server",
 			       life.client ? "server" : "", nonce))
 		w_.complain("the name of a host is not valid");
+	rpcrdma_auth_set_groups(&handshake,
+				static_cast<rpcrdma_auth_mode>(params.dh),
+				RPCRDMA_AUTH_ALL_GROUPS);
+	exchange.secret = 2 * params.cfg.number + 1000 + life.client;
 }
 
 /* Take part, as the module does: a client that has a secret */
@@ -71,13 +75,16 @@ u32 endpoint::answer_auth()
 		w_.complain(std::string(name) + ": asks for another secret");
 	if (w_.fault(100))
 		answer.status = -ENOMEM;
+	else if (ask.what == RPCRDMA_AUTH_ASK_KEYS)
+		exchange.keys(ask.dh, answer);
 	else if (!params.secret)
 		answer.status = -ENOKEY;
 	if (!answer.status && ask.what == RPCRDMA_AUTH_ASK_PROOFS) {
 		for (u32 i = 0; i < 2; i++)
 			engine_test::stand_in(std::to_string(params.secret),
 					      ask.input[i], ask.mac_octets,
-					      answer.proof[i]);
+					      answer.proof[i],
+					      exchange.shared(ask.dh));
 	}
 	return rpcrdma_auth_answered(&conn, &answer);
 }
@@ -95,6 +102,7 @@ void network::choose_secrets()
 	if (v1_peer_ || client.refuses_props || server.refuses_props)
 		return;
 	client.auth = server.auth = RPCRDMA_AUTH_OFFER;
+	choose_groups();
 	switch (number) {
 	case 3:
 		client.secret = server.secret = 1;
@@ -117,6 +125,17 @@ void network::choose_secrets()
 		client.secrets_differ = server.secrets_differ = true;
 		break;
 	}
+}
+
+/* Let one end or both have Diffie-Hellman. If one must have it, both can. */
+void network::choose_groups()
+{
+	const u32 number = setup_.rpcs / 16 % 4;
+
+	setup_.client.dh = number ? RPCRDMA_AUTH_OFFER : RPCRDMA_AUTH_NONE;
+	setup_.server.dh = number == 3 ? RPCRDMA_AUTH_REQUIRE :
+			   number > 1  ? RPCRDMA_AUTH_OFFER :
+					 RPCRDMA_AUTH_NONE;
 }
 
 /* Correct a wrong secret after some attempts. Until then attempts fail. */
@@ -144,6 +163,10 @@ void network::check_secrets(const endpoint &ep)
 			std::string(ep.name) +
 			(done ? ": authenticated without the secret" :
 				": open without the proof of a common secret"));
+	if (done && (strcmp(rpcrdma_auth_group_name(&ep.conn), "none") != 0) !=
+			    (setup_.client.dh && setup_.server.dh))
+		w_.complain(std::string(ep.name) +
+			    ": another group than both ends have");
 }
 
 } // namespace simulation

@@ -13,6 +13,7 @@
 #include <credit_model.hh>
 #include <list.hh>
 #include <port.h>
+#include <stand_in.hh>
 
 #include "device.hh"
 
@@ -81,6 +82,7 @@ struct endpoint_params {
 	u64 most_memory; /* upper bound of its use of the quota, in bytes */
 	/* Host authentication: enum rpcrdma_auth_mode, and a secret, 0: none */
 	u32 auth, secret;
+	u32 dh;		     /* enum rpcrdma_auth_mode */
 	bool secrets_differ; /* between client and server */
 
 	u32 page_octets() const
@@ -372,6 +374,7 @@ public:
 	const char *name;
 	bool excused = false; /* the peer need not follow the protocol */
 	rpcrdma_hostauth handshake{};
+	engine_test::stand_in_dh exchange{};
 
 private:
 	enum {

@@ -113,6 +113,7 @@ private:
 	void bound_regions(endpoint_params *p);
 	void deceive(endpoint_params *p);
 	void choose_secrets();
+	void choose_groups();
 	void renew_secrets();
 	void check_secrets(const endpoint &ep);
 	void give_read_regions(endpoint_params *p);

@@ -35,6 +35,8 @@ enum {
 	SERVER_WITHOUT = 8,
 	SECRETS_DIFFER = 16,
 	SERVER_UNKNOWN = 32, /* the server has no secret for the client */
+	CLIENT_GROUPS = 64,  /* has Diffie-Hellman */
+	SERVER_GROUPS = 128,
 };
 
 /* Operations: bits 1 to 3; bit 0 selects the sender or the receiver */
@@ -76,6 +78,13 @@ struct host {
 		memset(nonce, client, sizeof(nonce));
 		REQUIRE(rpcrdma_auth_init(&auth, client ? "client" : "server",
 					  "", nonce));
+		rpcrdma_auth_set_groups(&auth,
+					flags & (client ? CLIENT_GROUPS :
+							  SERVER_GROUPS) ?
+						RPCRDMA_AUTH_OFFER :
+						RPCRDMA_AUTH_NONE,
+					RPCRDMA_AUTH_ALL_GROUPS);
+		exchange.secret = client ? 1001 : 2002;
 		requires_it = flags &
 			      (client ? CLIENT_REQUIRES : SERVER_REQUIRES);
 		cfg.auth_mode = requires_it ? RPCRDMA_AUTH_REQUIRE :
@@ -104,13 +113,18 @@ struct host {
 		rpcrdma_auth_next(&e->conn, &ask);
 		if (ask.what == RPCRDMA_AUTH_ASK_NOTHING)
 			return false;
-		REQUIRE(++asked <= (is_client ? 1u : 2u));
+		REQUIRE(++asked <=
+			(is_client ? 1u : 2u) + (auth.group ? 1 : 0));
 		a.status = secret.empty() ? -126 : status;
+		if (ask.what == RPCRDMA_AUTH_ASK_KEYS) {
+			a.status = status;
+			exchange.keys(ask.dh, a);
+		}
 		for (u32 i = 0;
 		     !a.status && i < 2 && ask.what == RPCRDMA_AUTH_ASK_PROOFS;
 		     i++)
 			stand_in(secret, ask.input[i], ask.mac_octets,
-				 a.proof[i]);
+				 a.proof[i], exchange.shared(ask.dh));
 		rpcrdma_auth_answered(&e->conn, &a);
 		return true;
 	}
@@ -127,6 +141,7 @@ struct host {
 	bool is_client, requires_it, takes_part;
 	u32 asked = 0;
 	rpcrdma_hostauth auth{};
+	stand_in_dh exchange{};
 	std::unique_ptr<end> e;
 };
 
@@ -138,7 +153,8 @@ bool same_transcript(const rpcrdma_hostauth &a, const rpcrdma_hostauth &b)
 		    memcmp(a.body[i], b.body[i], a.octets[i]))
 			return false;
 	}
-	return a.hash == b.hash;
+	return a.hash == b.hash && a.group == b.group &&
+	       !memcmp(a.public_value, b.public_value, sizeof(a.public_value));
 }
 
 struct fight {
@@ -170,7 +186,7 @@ struct fight {
 	{
 		message m = h.e->control();
 
-		if (!m.size() && h.answer(secret_of(h), 0))
+		while (!m.size() && h.answer(secret_of(h), 0))
 			m = h.e->control();
 		if (m.size())
 			seen.push_back(m);

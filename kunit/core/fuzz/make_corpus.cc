@@ -263,14 +263,17 @@ void handshake_seeds()
 			  INJECT = 7 << 1;
 	const octets all = { C, S, C, S, C };
 
-	for (uint8_t settings : { 0, 1, 2, 3, 4, 6, 8, 9, 16, 19, 32, 35 }) {
+	for (uint8_t settings : { 0, 1, 2, 3, 4, 6, 8, 9, 16, 19, 32, 35, 64,
+				  128, 192, 195, 208, 224, 227 }) {
 		octets data{ settings };
 
 		data.insert(data.end(), all.begin(), all.end());
 		write(t, "settings-" + std::to_string(settings), data);
 	}
-	for (uint8_t settings : { 0, 3 }) {
-		const std::string s = settings ? "-required" : "";
+	for (uint8_t settings : { 0, 3, 192 }) {
+		const std::string s = settings == 192 ? "-groups" :
+				      settings	      ? "-required" :
+							"";
 
 		for (uint8_t n = 0; n < 5; n++) {
 			const std::string at = std::to_string(n) + s;

@@ -19,6 +19,7 @@
 #include "conn/call_queue.cc"
 #include "conn/receive_rpc.cc"
 #include "conn/hostauth_results.cc"
+#include "conn/hostauth_groups.cc"
 #include "conn/hostauth_messages.cc"
 #include "conn/hostauth_proof.cc"
 #include "conn/hostauth_host.cc"

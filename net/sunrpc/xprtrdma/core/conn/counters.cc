@@ -33,6 +33,7 @@ constexpr rpcrdma_number COUNTERS[] = {
 	{ "drains_failed", "failures", RPCRDMA_COUNTER },
 	{ "auths_started", "handshakes", RPCRDMA_COUNTER },
 	{ "auths_done", "connections", RPCRDMA_COUNTER },
+	{ "auths_dh", "calculations", RPCRDMA_COUNTER },
 	{ "auths_failed", "connections", RPCRDMA_COUNTER },
 	{ "auths_refused", "connections", RPCRDMA_COUNTER },
 	{ "auths_wrong_proof", "connections", RPCRDMA_COUNTER },

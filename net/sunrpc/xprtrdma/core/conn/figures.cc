@@ -131,6 +131,7 @@ void rpcrdma_core_view(const struct rpcrdma_ep_core *core,
 	view->reason = core->life.reason;
 	view->auth = rpcrdma_auth_name(rpcrdma_conn_auth_result(conn));
 	view->auth_hash = rpcrdma_auth_hash_name(conn);
+	view->auth_dh = rpcrdma_auth_group_name(conn);
 	view->identity = rpcrdma_auth_peer(conn);
 	if (!*view->identity)
 		view->identity = "none";

@@ -5,16 +5,18 @@
  *	client					server
  *	BEGIN	   properties, HELLO	->	BEGIN, HELD
  *	GREETED					GREETED: is there a secret?
+ *						EXCHANGING: public value
  *		<- properties, CHALLENGE	CHALLENGED
+ *	EXCHANGING: public value
  *	PROVING: both proofs
  *	PROVED	   PROOF		->	PROVING: both proofs
  *		<- PROOF			PROVED
  *	ENDED	   nothing		->	ENDED
  *
  * A peer that does not support host authentication skips the property, and sends none.
- * Each end makes at most two requests to its host in a connection, and a server
+ * Each end makes each request to its host at most once in a connection, and a server
  * requests proofs only after it has received the client's, so that the peer cannot make
- * it repeat any work.
+ * it repeat any work. EXCHANGING is left out without a Diffie-Hellman group.
  */
 #include "hostauth.hh"
 
@@ -104,6 +106,16 @@ bool hold_hello(const v2::message &m, const struct prop_others *props)
 	return true;
 }
 
+/* Keep the public value of the peer, which has @role. Return false if it is not valid. */
+bool keep_public(struct rpcrdma_hostauth *auth, u32 role, const item &it)
+{
+	if (!public_ok(auth->group, it.public_value, it.public_octets))
+		return false;
+	__builtin_memcpy(auth->public_value[role], it.public_value,
+			 it.public_octets);
+	return true;
+}
+
 /* Client: the server's first CONNPROP */
 bool receive_challenge(const v2::message &m, const struct prop_others *props)
 {
@@ -120,13 +132,19 @@ bool receive_challenge(const v2::message &m, const struct prop_others *props)
 	}
 	if (!meet(m, it, CHALLENGE))
 		return true;
-	if (it.groups != NO_GROUP || it.hashes > RPCRDMA_AUTH_SHA512 ||
+	if (it.groups > RPCRDMA_AUTH_FFDHE4096 ||
+	    !(auth->groups & 1u << it.groups) ||
+	    it.hashes > RPCRDMA_AUTH_SHA512 ||
 	    !(auth->hashes & 1u << it.hashes)) {
 		fail(conn, RPCRDMA_AUTH_NO_HASH);
 		return true;
 	}
 	auth->hash = static_cast<u8>(it.hashes);
-	ask(conn, PROVING, m.rx);
+	auth->group = static_cast<u8>(it.groups);
+	if (!keep_public(auth, SERVER, it))
+		fail(conn, RPCRDMA_AUTH_MALFORMED);
+	else
+		ask(conn, auth->group ? EXCHANGING : PROVING, m.rx->events);
 	return true;
 }
 
@@ -167,8 +185,12 @@ void receive_client_proof(const v2::message &m, const struct prop_others *props)
 		fail(conn, RPCRDMA_AUTH_UNKNOWN);
 		return;
 	}
+	if (!keep_public(auth, CLIENT, it)) {
+		fail(conn, RPCRDMA_AUTH_MALFORMED);
+		return;
+	}
 	__builtin_memcpy(auth->received, it.proof, it.proof_octets);
-	ask(conn, PROVING, m.rx);
+	ask(conn, PROVING, m.rx->events);
 }
 
 /* Client */
@@ -179,6 +201,11 @@ void receive_server_proof(const v2::message &m, const struct prop_others *props)
 
 	if (!receive_proof(m, props, it))
 		return;
+	/* Its public value is in its CHALLENGE. */
+	if (it.public_octets) {
+		fail(conn, RPCRDMA_AUTH_MALFORMED);
+		return;
+	}
 	if (!same_proof(it.proof, conn->cfg.auth->proof[SERVER],
 			it.proof_octets)) {
 		fail(conn, RPCRDMA_AUTH_WRONG_PROOF);
@@ -226,11 +253,11 @@ void end(struct rpcrdma_conn *conn, enum rpcrdma_auth_result result)
 	conn->auth_result = static_cast<u8>(result);
 }
 
-void ask(struct rpcrdma_conn *conn, state next, struct rpcrdma_rx *rx)
+void ask(struct rpcrdma_conn *conn, state next, u32 &events)
 {
 	conn->auth_state = next;
 	conn->cfg.auth->pending = true;
-	rx->events |= RPCRDMA_EV_AUTH;
+	events |= RPCRDMA_EV_AUTH;
 }
 
 void fail(struct rpcrdma_conn *conn, enum rpcrdma_auth_result result)
@@ -281,10 +308,10 @@ bool receive_hello(const v2::message &m, const struct prop_others *props)
 		if (it.hashes & auth->hashes & 1u << hash)
 			auth->hash = static_cast<u8>(hash);
 	}
-	if (!auth->hash || !(it.groups & 1u << NO_GROUP))
+	if (!auth->hash || !choose_group(auth, it.groups))
 		fail(conn, RPCRDMA_AUTH_NO_HASH);
 	else
-		ask(conn, GREETED, m.rx);
+		ask(conn, GREETED, m.rx->events);
 	return true;
 }
 

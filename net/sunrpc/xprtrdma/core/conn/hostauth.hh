@@ -17,6 +17,7 @@ enum state : u8 {
 	BEGIN,
 	HELD, /* server: the host allocates the handshake */
 	GREETED,
+	EXCHANGING, /* the host generates a private value */
 	CHALLENGED,
 	PROVING,
 	PROVED,
@@ -121,11 +122,29 @@ bool record(struct rpcrdma_hostauth *auth, u32 role, u32 flags, const void *msg,
 /* Server: handle the client's first CONNPROP. */
 bool receive_hello(const v2::message &m, const struct prop_others *props);
 
-/* Send a request to the host. The meaning of the answer depends on the state. */
-void ask(struct rpcrdma_conn *conn, state next, struct rpcrdma_rx *rx);
+/*
+ * Send a request to the host, with an event. The meaning of the answer depends on the
+ * state.
+ */
+void ask(struct rpcrdma_conn *conn, state next, u32 &events);
 
 /* End the handshake; the connection goes on. */
 void end(struct rpcrdma_conn *conn, enum rpcrdma_auth_result result);
+
+/* ---- Groups ---- */
+
+/* Return the length of a public value, 0 without a group. */
+u32 public_octets(u32 group);
+
+/* Check a public value of the peer. Without a group, it is empty. */
+bool public_ok(u32 group, const u8 *y, u32 octets);
+
+/* Choose one of the client's @groups. Return false if there is none in common. */
+bool choose_group(struct rpcrdma_hostauth *auth, u32 groups);
+
+/* Return what the host needs to compute. */
+struct rpcrdma_auth_dh exchange_of(const struct rpcrdma_hostauth *auth,
+				   bool client);
 
 /* ---- Results ---- */
 

@@ -8,22 +8,56 @@
 namespace rpcrdma::auth
 {
 
+/* What a peer can make a server allocate */
+static_assert(sizeof(struct rpcrdma_hostauth) <= 4096);
+
 namespace
 {
 
-/* Server: there is a secret for the client's identity, or not. */
-void secret_answered(struct rpcrdma_conn *conn, int status)
+void challenge(struct rpcrdma_conn *conn)
+{
+	conn->auth_state = CHALLENGED;
+	conn->props_due = 1;
+}
+
+/*
+ * Server: there is a secret for the client's identity, or not. If it must have one, it is
+ * challenged in the same way in both cases.
+ */
+void secret_answered(struct rpcrdma_conn *conn, int status, u32 &events)
 {
 	struct rpcrdma_hostauth *auth = conn->cfg.auth;
 
 	auth->known = !status;
-	conn->props_due = 1;
-	if ((status || !auth->own[0]) && !is_required(conn))
+	if ((status || !auth->own[0]) && !is_required(conn)) {
 		end(conn, RPCRDMA_AUTH_UNUSED);
-	else if (!auth->own[0])
+		conn->props_due = 1;
+	} else if (!auth->own[0]) {
 		fail(conn, RPCRDMA_AUTH_UNAVAILABLE);
+	} else if (auth->group) {
+		ask(conn, EXCHANGING, events);
+	} else {
+		challenge(conn);
+	}
+}
+
+/* This end has a private value. */
+void keys_answered(struct rpcrdma_conn *conn,
+		   const struct rpcrdma_auth_answer *answer, u32 &events)
+{
+	struct rpcrdma_hostauth *auth = conn->cfg.auth;
+	const bool client = conn->cfg.client;
+
+	if (answer->status) {
+		fail(conn, RPCRDMA_AUTH_UNAVAILABLE);
+		return;
+	}
+	__builtin_memcpy(auth->public_value[client ? CLIENT : SERVER],
+			 answer->public_value, public_octets(auth->group));
+	if (client)
+		ask(conn, PROVING, events);
 	else
-		conn->auth_state = CHALLENGED;
+		challenge(conn);
 }
 
 void proofs_answered(struct rpcrdma_conn *conn,
@@ -100,6 +134,7 @@ bool rpcrdma_auth_init(struct rpcrdma_hostauth *auth, const char *own,
 	if (*expected && !rpcrdma_auth_identity_ok(expected))
 		return false;
 	auth->hashes = RPCRDMA_AUTH_ALL_HASHES;
+	auth->groups = 1 << RPCRDMA_AUTH_NO_GROUP;
 	__builtin_memcpy(auth->own, own, auth::length_of(own));
 	__builtin_memcpy(auth->expected, expected, auth::length_of(expected));
 	__builtin_memcpy(auth->nonce, nonce, sizeof(auth->nonce));
@@ -137,12 +172,17 @@ u32 rpcrdma_auth_answered(struct rpcrdma_conn *conn,
 
 	if (!auth || !auth->pending || conn->state == RPCRDMA_CONN_CLOSING)
 		return 0;
+
+	u32 events = 0;
+
 	auth->pending = false;
 	if (answer->status == -E_NOMEM || answer->status == -E_OPNOTSUPP)
 		auth::fail(conn, RPCRDMA_AUTH_UNAVAILABLE);
 	else if (conn->auth_state == auth::GREETED)
-		auth::secret_answered(conn, answer->status);
+		auth::secret_answered(conn, answer->status, events);
+	else if (conn->auth_state == auth::EXCHANGING)
+		auth::keys_answered(conn, answer, events);
 	else
 		auth::proofs_answered(conn, answer);
-	return due_events(conn);
+	return events | due_events(conn);
 }

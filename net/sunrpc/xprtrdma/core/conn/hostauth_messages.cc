@@ -63,6 +63,10 @@ xdr_writer encode_item(const struct rpcrdma_conn *conn, const contents &what,
 {
 	const struct rpcrdma_hostauth *auth = conn->cfg.auth;
 	const bool hello = what.type == HELLO;
+	const u32 role = conn->cfg.client ? CLIENT : SERVER;
+	/* Each end has it in one message: a server in its CHALLENGE */
+	const bool has_public = what.type ==
+				(conn->cfg.client ? PROOF : CHALLENGE);
 
 	if (!what.type)
 		return out;
@@ -73,20 +77,22 @@ xdr_writer encode_item(const struct rpcrdma_conn *conn, const contents &what,
 		it.reason = reason_of(rpcrdma_conn_auth_result(conn));
 		return encode(out, it);
 	}
-	return encode(
-		out,
-		{
-			.type = what.type,
-			.hashes = hello ? auth->hashes : auth->hash,
-			.groups = hello ? 1u << NO_GROUP : NO_GROUP,
-			.nonce = auth->nonce,
-			.identity = octets_of(auth->own),
-			.identity_octets = length_of(auth->own),
-			.proof =
-				auth->proof[conn->cfg.client ? CLIENT : SERVER],
-			.proof_octets = mac_octets(auth->hash),
-			.reason = 0,
-		});
+	return encode(out,
+		      {
+			      .type = what.type,
+			      .hashes = hello ? auth->hashes : auth->hash,
+			      .groups = hello ? auth->groups : auth->group,
+			      .nonce = auth->nonce,
+			      .identity = octets_of(auth->own),
+			      .identity_octets = length_of(auth->own),
+			      .proof = auth->proof[role],
+			      .proof_octets = mac_octets(auth->hash),
+			      .public_value = auth->public_value[role],
+			      .public_octets =
+				      has_public ? public_octets(auth->group) :
+						   0,
+			      .reason = 0,
+		      });
 }
 
 void sent(struct rpcrdma_conn *conn, const contents &what, const void *buf,

@@ -38,7 +38,7 @@ void write_context(const struct rpcrdma_conn *conn, u32 role)
 	out.word(role + 1);
 	out.word(RPCRDMA_VERS_2);
 	out.word(auth->hash);
-	out.word(NO_GROUP);
+	out.word(auth->group);
 	out = write_private(out, client ? own : conn->peer_private);
 	out = write_private(out, client ? conn->peer_private : own);
 	for (u32 i = CLIENT; i <= SERVER; i++) {
@@ -65,6 +65,11 @@ void rpcrdma_auth_next(const struct rpcrdma_conn *conn,
 	request->server = conn->cfg.client ? auth->peer : auth->own;
 	if (conn->auth_state == auth::GREETED) {
 		request->what = RPCRDMA_AUTH_ASK_SECRET;
+		return;
+	}
+	request->dh = auth::exchange_of(auth, conn->cfg.client);
+	if (conn->auth_state == auth::EXCHANGING) {
+		request->what = RPCRDMA_AUTH_ASK_KEYS;
 		return;
 	}
 	request->what = RPCRDMA_AUTH_ASK_PROOFS;

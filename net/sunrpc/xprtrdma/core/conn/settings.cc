@@ -49,6 +49,7 @@ constexpr rule RULES[] = {
 	{ &s::max_reassembly, 0, 1 << 20 },
 	{ &s::host_auth, RPCRDMA_AUTH_NONE, RPCRDMA_AUTH_REQUIRE },
 	{ &s::svc_host_auth, RPCRDMA_AUTH_NONE, RPCRDMA_AUTH_REQUIRE },
+	{ &s::auth_dh, RPCRDMA_AUTH_NONE, RPCRDMA_AUTH_REQUIRE },
 };
 static_assert(sizeof(RULES) / sizeof(RULES[0]) ==
 	      sizeof(rpcrdma_settings) / sizeof(u32));
@@ -100,6 +101,7 @@ void rpcrdma_client_params(const struct rpcrdma_settings *s, u32 calls,
 	p->pull = s->pull_replies;
 	p->brs = s->reverse_level;
 	set_versions(p, s->host_auth, s->min_version, s->max_version);
+	p->auth_dh = static_cast<u8>(s->auth_dh);
 	/* A Reply that is pulled seldom needs that many Reads. */
 	if (p->pull)
 		p->reads = RPCRDMA_MAX_SEGS;
@@ -128,6 +130,7 @@ void rpcrdma_server_params(const struct rpcrdma_settings *s,
 		p->max_mrs += REPLY_MRS * RPCRDMA_MAX_EXPOSED;
 	set_versions(p, s->svc_host_auth, s->svc_min_version,
 		     s->svc_max_version);
+	p->auth_dh = static_cast<u8>(s->auth_dh);
 }
 
 u64 rpcrdma_server_memory(const struct rpcrdma_settings *s, u64 memory)

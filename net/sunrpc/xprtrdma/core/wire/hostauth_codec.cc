@@ -36,13 +36,11 @@ bool get_start(xdr_reader &in, item &it)
 	       identity_ok(it.identity, it.identity_octets);
 }
 
-/* Read the public value, which is empty without a group. */
-bool get_public(xdr_reader &in)
+/* Read the public value. Its length depends on the group. */
+bool get_public(xdr_reader &in, item &it)
 {
-	const u8 *octets;
-	u32 length;
-
-	return get_opaque(in, 0, octets, length);
+	return get_opaque(in, RPCRDMA_AUTH_MAX_PUBLIC, it.public_value,
+			  it.public_octets);
 }
 
 bool get_body(xdr_reader &in, item &it)
@@ -51,11 +49,11 @@ bool get_body(xdr_reader &in, item &it)
 	case HELLO:
 		return get_start(in, it);
 	case CHALLENGE:
-		return get_start(in, it) && get_public(in);
+		return get_start(in, it) && get_public(in, it);
 	case PROOF:
 		return get_opaque(in, RPCRDMA_AUTH_MAX_MAC, it.proof,
 				  it.proof_octets) &&
-		       get_public(in);
+		       get_public(in, it);
 	case FAILURE:
 		return in.get(it.reason);
 	default:
@@ -73,9 +71,10 @@ u32 content_octets(const item &it)
 	case HELLO:
 		return start;
 	case CHALLENGE:
-		return start + word_octets;
+		return start + word_octets + it.public_octets;
 	case PROOF:
-		return START_OCTETS + 2 * word_octets + it.proof_octets;
+		return START_OCTETS + 2 * word_octets + it.proof_octets +
+		       it.public_octets;
 	default:
 		return START_OCTETS + word_octets;
 	}
@@ -132,9 +131,10 @@ xdr_writer encode(xdr_writer out, const item &it)
 		out.word(it.reason);
 		break;
 	}
-	/* No public value */
-	if (it.type == CHALLENGE || it.type == PROOF)
-		out.word(0);
+	if (it.type == CHALLENGE || it.type == PROOF) {
+		out.word(it.public_octets);
+		out.octets(it.public_value, it.public_octets);
+	}
 	return out;
 }
 

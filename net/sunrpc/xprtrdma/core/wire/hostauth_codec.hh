@@ -12,9 +12,6 @@ namespace rpcrdma::auth
 
 /* The only mechanism that is defined */
 constexpr u32 MECHANISM = 1;
-/* The only Diffie-Hellman group: none */
-constexpr u32 NO_GROUP = 0;
-
 enum type : u32 {
 	HELLO = 1,
 	CHALLENGE = 2,
@@ -41,6 +38,8 @@ struct item {
 	u32 identity_octets;
 	const u8 *proof; /* PROOF */
 	u32 proof_octets;
+	const u8 *public_value; /* CHALLENGE, PROOF */
+	u32 public_octets;
 	u32 reason; /* FAILURE */
 };
 
