@@ -63,10 +63,17 @@ void network::work()
 			v1_peer_->begin(s, ended);
 		else
 			client_.begin(s, nullptr, ended);
-		if (w_.fault(setup_.cuts))
-			w_.after(w_.delay(300), this, CUT, c.below(4));
-		if (w_.fault(setup_.cuts / 10))
-			w_.after(w_.delay(300), this, REMOVE, c.below(2));
+		/* Compilers choose the order in which they evaluate arguments. */
+		if (w_.fault(setup_.cuts)) {
+			const u32 how = c.below(4);
+
+			w_.after(w_.delay(300), this, CUT, how);
+		}
+		if (w_.fault(setup_.cuts / 10)) {
+			const u32 end = c.below(2);
+
+			w_.after(w_.delay(300), this, REMOVE, end);
+		}
 		if (w_.fault(setup_.kills))
 			w_.after(w_.delay(300), this, KILL);
 		if (c.below(4) == 3)

@@ -112,7 +112,8 @@ personality any(choices &c)
 	/*
 	 * Half of these servers use the defined form, which is the first one.
 	 */
-	const u32 sort = c.below(2) * c.below(std::size(FORMS) + 1);
+	const u32 any = c.below(2);
+	const u32 sort = any * c.below(std::size(FORMS) + 1);
 
 	p.refusal = sort < std::size(FORMS) ? &FORMS[sort] : nullptr;
 	return p;
