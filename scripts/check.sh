@@ -416,6 +416,19 @@ known_kernel()
 		[ "$(grep -c '^#define HAVE_' <<<"$report")" -eq "$(sources 'net/sunrpc/xprtrdma/compat/*.c' | wc -l)" ]
 }
 
+# A 32-bit kernel is refused with a sentence.
+refuses_32_bit()
+{
+	local output
+	mirror "$build_root/report"
+	if output=$(make --no-print-directory -C "$build_root/report" config-report KVER="$1" CONFIG_64BIT= 2>&1); then
+		echo "a kernel without CONFIG_64BIT was accepted"
+		return 1
+	fi
+	echo "$output"
+	grep -q '32-bit kernels are not supported' <<<"$output"
+}
+
 # The code map has each file of the product.
 mapped()
 {
@@ -499,6 +512,7 @@ level_build()
 	try build/documents documents "$dir"
 	try build/code-map mapped
 	try build/config-report known_kernel "$kver"
+	try build/32-bit refuses_32_bit "$kver"
 	try build/install scripts/install-test.sh "$kver"
 	try build/conformance-check scripts/conformance-test.py
 	try build/conformance scripts/conformance.py
