@@ -294,7 +294,7 @@ private:
 	u64 poll_ = 0, poll_at_ = 0; /* the next poll of waiting_ */
 	u32 next_xid_;
 	u32 next_sequence_ = 0;
-	rpcrdma_peer_limits lessons_{};
+	rpcrdma_peer_limits peer_limits_{};
 };
 
 } // namespace simulation

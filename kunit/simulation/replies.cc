@@ -100,8 +100,8 @@ void host::error(endpoint &from, received *rv)
 		rv->rx.error.arg[0]);
 	w_.sum.refused++;
 	geometry(task, &from, &call);
-	rpcrdma_peer_limits_learn(&lessons_, w_.now / SECOND, &rv->rx, &call,
-				  &task->x.lists);
+	rpcrdma_peer_limits_learn(&peer_limits_, w_.now / SECOND, &rv->rx,
+				  &call, &task->x.lists);
 	status = rpcrdma_call_refused(&from.conn, &rv->rx, &call,
 				      &task->x.lists, &task->x.retry_limits);
 	from.put(rv);

@@ -109,8 +109,9 @@ void host::geometry(rpc *task, const endpoint *on, rpcrdma_call *call)
 	call->reply_segs = static_cast<u16>(
 		on->count_regions(0, reply.head + reply.pages + reply.tail) +
 		1);
-	if (rpcrdma_peer_limits_any(&lessons_))
-		rpcrdma_peer_limits_recall(&lessons_, w_.now / SECOND, call);
+	if (rpcrdma_peer_limits_any(&peer_limits_))
+		rpcrdma_peer_limits_recall(&peer_limits_, w_.now / SECOND,
+					   call);
 }
 
 /*
@@ -281,7 +282,7 @@ int host::try_send(rpc *task, endpoint *on)
 		return rc;
 	}
 	if (rc == RPCRDMA_BEGIN_LOST)
-		rpcrdma_peer_limits_lost(&lessons_, w_.now / SECOND);
+		rpcrdma_peer_limits_lost(&peer_limits_, w_.now / SECOND);
 	if (!list_is_empty(&task->mrs)) {
 		if (!task->regions_of->is_gone())
 			w_.complain("MRs of a connection that has not ended");

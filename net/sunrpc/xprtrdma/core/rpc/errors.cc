@@ -41,7 +41,7 @@ namespace
 {
 
 /* Seconds for which a peer's refusal is remembered: as long as its versions */
-constexpr u64 LESSON_SECONDS = 300;
+constexpr u64 LEARNED_SECONDS = 300;
 
 /* rpcrdma_peer_limits_any() reads it without the user's lock. */
 void set_any(struct rpcrdma_peer_limits *learned, bool any)
@@ -52,7 +52,7 @@ void set_any(struct rpcrdma_peer_limits *learned, bool any)
 /* Remember a limit for that time. */
 void keep(struct rpcrdma_peer_limits *learned, u64 &until, u64 now)
 {
-	until = now + LESSON_SECONDS;
+	until = now + LEARNED_SECONDS;
 	set_any(learned, true);
 }
 
