@@ -292,11 +292,11 @@ struct rpcrdma_setup_step make_server(struct rpcrdma_lifecycle *life)
 /*
  * Errnos of attempts, and the errnos with which tasks are woken; all others: -ENOTCONN
  */
-struct told {
+struct wake_status {
 	int status, as;
 };
 
-constexpr told TOLD[] = {
+constexpr wake_status WAKE_STATUS[] = {
 	{ E_CONNREFUSED, E_CONNREFUSED },
 	{ E_CONNRESET, E_CONNRESET },
 	{ E_CONNABORTED, E_CONNABORTED },
@@ -574,7 +574,7 @@ rpcrdma_lifecycle_next_teardown(struct rpcrdma_lifecycle *life, bool qp,
 
 int rpcrdma_connect_status(int status)
 {
-	for (const told &t : TOLD)
+	for (const wake_status &t : WAKE_STATUS)
 		if (status == -t.status)
 			return -t.as;
 	return -E_NOTCONN;
