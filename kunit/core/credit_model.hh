@@ -5,8 +5,8 @@
  * credit grants of that section. It was written from that section and contains
  * no part of the engine.
  */
-#ifndef ENGINE_TEST_LETTER_HH
-#define ENGINE_TEST_LETTER_HH
+#ifndef ENGINE_TEST_CREDIT_MODEL_HH
+#define ENGINE_TEST_CREDIT_MODEL_HH
 
 #include <algorithm>
 #include <cstdint>
@@ -210,4 +210,4 @@ private:
 
 } // namespace engine_test
 
-#endif /* ENGINE_TEST_LETTER_HH */
+#endif /* ENGINE_TEST_CREDIT_MODEL_HH */

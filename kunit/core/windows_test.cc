@@ -28,7 +28,7 @@ struct meeting {
 
 std::string meeting_name(const testing::TestParamInfo<meeting> &info)
 {
-	const char *const names[] = { "Letter", "Engine" };
+	const char *const names[] = { "Model", "Engine" };
 
 	return std::string(names[info.param.engines[0]]) + "And" +
 	       names[info.param.engines[1]];
