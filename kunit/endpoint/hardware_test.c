@@ -518,7 +518,7 @@ static void hardware_fails_work(struct kunit *test)
 					      "opcode %d", opcodes[i]);
 			KUNIT_EXPECT_TRUE(test, shim_wait_gone(&pair->client));
 			KUNIT_EXPECT_TRUE(test, shim_wait_gone(&pair->server));
-			KUNIT_EXPECT_EQ(test, atomic_read(&counts->untold), 0);
+			KUNIT_EXPECT_EQ(test, atomic_read(&counts->unreported), 0);
 			memdev_fail_wr(shim_memdev, 0, 0, 0);
 			shim_disconnect(test, pair);
 		}

@@ -66,7 +66,7 @@ struct memdev_counts {
 	atomic_t	bad_key;	/* uses or invalidations of invalid keys */
 	atomic_t	bad_post;	/* Work Requests beyond the requested limits */
 	atomic_t	bad_cq;		/* completions lost because the CQ was full */
-	atomic_t	untold;		/* failures without a wr_cqe to report them */
+	atomic_t	unreported;	/* failures without a wr_cqe to report them */
 	atomic_t	atomic_unmaps;	/* scatterlists unmapped in atomic context */
 	atomic_t	maps;		/* current DMA mappings */
 	atomic_t	regions, qps;	/* current MRs and queue pairs */

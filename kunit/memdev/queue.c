@@ -645,7 +645,7 @@ static void memdev_sq_done(struct memdev_qp *qp, enum ib_wc_status status)
 	};
 
 	if (status && status != IB_WC_WR_FLUSH_ERR && !wqe->wr_id)
-		atomic_inc(&qp->md->counts.untold);
+		atomic_inc(&qp->md->counts.unreported);
 	if (wqe->signaled || status)
 		memdev_complete(qp, &wc, qp->sq_next + 1, false);
 	spin_lock_irq(&qp->lock);
