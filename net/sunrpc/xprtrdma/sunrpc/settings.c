@@ -77,7 +77,7 @@ RPCRDMA_PARAM(svc_ord, "server: RDMA Reads outstanding per connection (1..255)")
 RPCRDMA_PARAM(svc_expose,
 	      "server: bytes of Replies exposed per connection for the client to pull, 0 for none (0..1073741824)");
 RPCRDMA_PARAM(svc_done_timeout,
-	      "server: seconds that a client has to pull such a Reply (1..600)");
+	      "server: seconds for a client to pull an exposed Reply (1..600)");
 RPCRDMA_PARAM(svc_max_memory,
 	      "server: MiB charged to all connections together, 0 for a quarter of the memory (0..1048576)");
 RPCRDMA_PARAM(pull_replies, "client: pull Replies that the server exposes (0..1)");
