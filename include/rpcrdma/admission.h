@@ -17,7 +17,7 @@
 #ifndef RPCRDMA_ADMISSION_H
 #define RPCRDMA_ADMISSION_H
 
-#include "base.h"
+#include "work.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -32,8 +32,13 @@ enum {
 	RPCRDMA_PENDING_GRACE_MS = 1000,
 };
 
-/* A listener; all zero at first, protected by a lock of the user */
+/*
+ * A listener, protected by a lock of the user; rpcrdma_admission_init() initialises it.
+ * Its lists have the pending connections, the oldest first.
+ */
 struct rpcrdma_admission {
+	struct list_head opening_list;
+	struct list_head opened_list;
 	u32 opening;			/* properties are not exchanged yet */
 	u32 opened;			/* not accepted yet */
 	u32 all;			/* these, and evicted ones that still exist */
@@ -54,9 +59,10 @@ enum rpcrdma_pending_stage {
 
 /*
  * One connection; all zero at first. It may have a lock of its own, which nests inside
- * the listener's. Functions with an admission need both.
+ * the listener's. Functions with an admission need both, unless noted otherwise.
  */
 struct rpcrdma_pending_conn {
+	struct list_head list;		/* of its listener, under that one's lock */
 	u8 stage;			/* enum rpcrdma_pending_stage */
 	u8 evicted_another;		/* another one was evicted for it */
 	u32 since_ms;			/* time when it began to open */
@@ -65,34 +71,51 @@ struct rpcrdma_pending_conn {
 /* The answer to a connect request */
 enum rpcrdma_admit {
 	RPCRDMA_ADMIT,			/* admitted, and opening from now on */
-	/*
-	 * evict the connection that has been opening longest:
-	 * rpcrdma_admission_leave(), then ask again
-	 */
-	RPCRDMA_ADMIT_EVICT,
 	RPCRDMA_ADMIT_STOPPED,		/* refused: the listener has stopped */
 	RPCRDMA_ADMIT_NO_MEMORY,	/* refused: there is no memory for it */
 	RPCRDMA_ADMIT_TOO_MANY,		/* refused: the backlog is full */
 };
 
 /**
- * rpcrdma_admission_ask() - decide about a connect request
+ * struct rpcrdma_admission_user - what the user of an admission does for it
+ * @attach: attach the account of a connection (rpcrdma_quota_attach()); return true if
+ *	there is memory for it
+ * @evict: call rpcrdma_admission_leave() with the connection's lock, then release its
+ *	quota, and close it
+ *
+ * Context: the listener's lock is held.
+ */
+struct rpcrdma_admission_user {
+	bool (*attach)(struct rpcrdma_pending_conn *pending);
+	void (*evict)(struct rpcrdma_pending_conn *pending);
+};
+
+/**
+ * rpcrdma_admission_init() - initialise a listener's account
  * @all: the listener's account
- * @pending: pending connection
- * @oldest: the connection that has been opening longest, or NULL
- * @memory: its account is attached (rpcrdma_quota_attach()); that is tried again after
+ */
+void rpcrdma_admission_init(struct rpcrdma_admission *all);
+
+/**
+ * rpcrdma_admission_admit() - decide about a connect request
+ * @all: the listener's account
+ * @pending: pending connection, which no other context knows
+ * @user: the user's functions; if there is no memory, attach() is called again after
  *	another connection was evicted
  * @now_ms: milliseconds of any clock, modulo 2^32
  *
+ * The account of a connection that is refused is not attached.
+ * Context: the listener's lock is held, no connection's.
  * Return: the decision.
  */
-enum rpcrdma_admit rpcrdma_admission_ask(
-	struct rpcrdma_admission *all, struct rpcrdma_pending_conn *pending,
-	const struct rpcrdma_pending_conn *oldest, bool memory, u32 now_ms);
+enum rpcrdma_admit
+rpcrdma_admission_admit(struct rpcrdma_admission *all,
+			struct rpcrdma_pending_conn *pending,
+			const struct rpcrdma_admission_user *user, u32 now_ms);
 
 /* Actions after an event */
 enum {
-	RPCRDMA_PENDING_LISTED = 1, /* add it to the list of connections to accept */
+	RPCRDMA_PENDING_LISTED = 1, /* it can be accepted: notify the service */
 	RPCRDMA_PENDING_FREE = 2,   /* free it: there are no references */
 	RPCRDMA_PENDING_DATA = 4,   /* notify the service of Calls */
 	RPCRDMA_PENDING_CLOSE = 8,  /* have the service close it */
@@ -120,8 +143,18 @@ u32 rpcrdma_admission_opened(struct rpcrdma_admission *all,
 			     struct rpcrdma_pending_conn *pending);
 
 /**
- * rpcrdma_admission_take() - report that a service thread accepts a listed connection,
- *	which then has no listener
+ * rpcrdma_admission_next() - get the connection that is accepted next
+ * @all: the listener's account
+ *
+ * Context: the listener's lock is held.
+ * Return: the connection that opened first, or NULL if there is none.
+ */
+struct rpcrdma_pending_conn *
+rpcrdma_admission_next(const struct rpcrdma_admission *all);
+
+/**
+ * rpcrdma_admission_take() - report that a service thread accepts a connection, which
+ *	then has no listener
  * @all: the listener's account
  * @pending: pending connection
  *
@@ -180,10 +213,12 @@ u32 rpcrdma_admission_gone(struct rpcrdma_admission *all,
 /**
  * rpcrdma_admission_stop() - stop: no connection is admitted or accepted any more
  * @all: the listener's account
+ * @close: closes a connection that is left; it must not report the end of one
  *
- * The user closes those that are left.
+ * Context: the listener's lock is held, no connection's.
  */
-void rpcrdma_admission_stop(struct rpcrdma_admission *all);
+void rpcrdma_admission_stop(struct rpcrdma_admission *all,
+			    void (*close)(struct rpcrdma_pending_conn *pending));
 
 #ifdef __cplusplus
 }

@@ -15,45 +15,88 @@ namespace
 
 constexpr u32 BACKLOG = RPCRDMA_MAX_PENDING, ALL = RPCRDMA_MAX_PENDING_ALL;
 
-/* A listener, and the connections of its user in order of arrival */
+/* The listener whose function is called, for the functions without a context */
+struct listener;
+listener *called;
+
+bool attach(rpcrdma_pending_conn *pending);
+void evict(rpcrdma_pending_conn *pending);
+void close(rpcrdma_pending_conn *pending);
+
+constexpr rpcrdma_admission_user USER = { attach, evict };
+
+/*
+ * A listener, and the connections of its user in order of arrival, which the core's lists
+ * are compared with
+ */
 struct listener {
-	rpcrdma_admission all{};
-	std::deque<rpcrdma_pending_conn *> opening, opened;
+	rpcrdma_admission all;
+	std::deque<rpcrdma_pending_conn *> opening, opened, closed;
 	std::deque<rpcrdma_pending_conn> guests;
 	/*
 	 * Each step of time exceeds the grace by default, so that any
 	 * connection can be evicted.
 	 */
 	u32 now = 0xfffffff0, step = RPCRDMA_PENDING_GRACE_MS;
+	/* Of the current request; connections attached so far */
+	u32 evicted = 0, memory_after = 0;
+	size_t attached = 0;
 
+	listener()
+	{
+		rpcrdma_admission_init(&all);
+	}
 	/*
 	 * Request a connection. Memory for it is available after @memory_after
 	 * evictions.
 	 */
-	rpcrdma_pending_conn *ask(enum rpcrdma_admit &admit,
-				  u32 memory_after = 0)
+	rpcrdma_pending_conn *ask(enum rpcrdma_admit &admit, u32 after = 0)
 	{
 		rpcrdma_pending_conn &g = guests.emplace_back();
-		u32 left = 0;
+		const size_t before = attached;
 
 		g = {};
 		now += step;
-		for (;;) {
-			admit = rpcrdma_admission_ask(
-				&all, &g,
-				opening.empty() ? nullptr : opening.front(),
-				left >= memory_after, now);
-			if (admit != RPCRDMA_ADMIT_EVICT)
-				break;
-			left++;
-			rpcrdma_admission_leave(&all, opening.front());
-			opening.pop_front();
+		evicted = 0;
+		memory_after = after;
+		called = this;
+		admit = rpcrdma_admission_admit(&all, &g, &USER, now);
+		EXPECT_LE(evicted, 1u);
+		/* A refused connection reserves nothing. */
+		EXPECT_EQ(attached, before + (admit == RPCRDMA_ADMIT));
+		if (admit == RPCRDMA_ADMIT)
+			opening.push_back(&g);
+		check();
+		return admit == RPCRDMA_ADMIT ? &g : nullptr;
+	}
+	/* Return true if the core's list @of has the connections in @these. */
+	static bool same(const list_head *of,
+			 const std::deque<rpcrdma_pending_conn *> &these)
+	{
+		const list_head *at = of->next;
+
+		for (const rpcrdma_pending_conn *each : these) {
+			if (at != &each->list)
+				return false;
+			at = at->next;
 		}
-		EXPECT_LE(left, 1u);
-		if (admit != RPCRDMA_ADMIT)
-			return nullptr;
-		opening.push_back(&g);
-		return &g;
+		return at == of;
+	}
+	void check() const
+	{
+		/* Long lists are compared now and then. */
+		if (opening.size() + opened.size() < 8 ||
+		    !(guests.size() % 64)) {
+			EXPECT_TRUE(same(&all.opening_list, opening));
+			EXPECT_TRUE(same(&all.opened_list, opened));
+		}
+		EXPECT_EQ(rpcrdma_admission_next(&all),
+			  opened.empty() ? nullptr : opened.front());
+	}
+	void stop()
+	{
+		called = this;
+		rpcrdma_admission_stop(&all, close);
 	}
 	rpcrdma_pending_conn *ask()
 	{
@@ -70,20 +113,49 @@ struct listener {
 			return false;
 		std::erase(opening, g);
 		opened.push_back(g);
+		check();
 		return true;
 	}
 	u32 take(rpcrdma_pending_conn *g)
 	{
+		const u32 todo = rpcrdma_admission_take(&all, g);
+
 		std::erase(opened, g);
-		return rpcrdma_admission_take(&all, g);
+		check();
+		return todo;
 	}
 	u32 gone(rpcrdma_pending_conn *g)
 	{
+		const u32 todo = rpcrdma_admission_gone(&all, g);
+
 		std::erase(opening, g);
 		std::erase(opened, g);
-		return rpcrdma_admission_gone(&all, g);
+		check();
+		return todo;
 	}
 };
+
+bool attach(rpcrdma_pending_conn *)
+{
+	const bool memory = called->evicted >= called->memory_after;
+
+	called->attached += memory;
+	return memory;
+}
+
+void evict(rpcrdma_pending_conn *pending)
+{
+	ASSERT_FALSE(called->opening.empty());
+	EXPECT_EQ(pending, called->opening.front());
+	called->opening.pop_front();
+	called->evicted++;
+	rpcrdma_admission_leave(&called->all, pending);
+}
+
+void close(rpcrdma_pending_conn *pending)
+{
+	called->closed.push_back(pending);
+}
 
 TEST(Admission, AcceptedAndServed)
 {
@@ -165,6 +237,10 @@ TEST(Admission, OpenConnectionsAreNotEvicted)
 		EXPECT_TRUE(l.open(l.ask()));
 	EXPECT_EQ(l.ask(admit), nullptr);
 	EXPECT_EQ(admit, RPCRDMA_ADMIT_TOO_MANY);
+	/* Without a place for it, memory is not asked for. */
+	EXPECT_EQ(l.ask(admit, 1), nullptr);
+	EXPECT_EQ(admit, RPCRDMA_ADMIT_TOO_MANY);
+	l.take(l.opened.front());
 	EXPECT_EQ(l.ask(admit, 1), nullptr);
 	EXPECT_EQ(admit, RPCRDMA_ADMIT_NO_MEMORY);
 	l.take(l.opened.front());
@@ -183,7 +259,7 @@ TEST(Admission, NewConnectionsAreNotEvicted)
 	EXPECT_EQ(l.ask(admit), nullptr);
 	EXPECT_EQ(admit, RPCRDMA_ADMIT_TOO_MANY);
 	EXPECT_EQ(l.ask(admit, 1), nullptr);
-	EXPECT_EQ(admit, RPCRDMA_ADMIT_NO_MEMORY);
+	EXPECT_EQ(admit, RPCRDMA_ADMIT_TOO_MANY);
 	l.now += RPCRDMA_PENDING_GRACE_MS - 1;
 	EXPECT_EQ(l.ask(admit), nullptr);
 	EXPECT_EQ(l.all.opening, BACKLOG);
@@ -245,7 +321,8 @@ TEST(Admission, AStoppedListenerAdmitsNone)
 			     *late = l.ask();
 
 	EXPECT_TRUE(l.open(opened));
-	rpcrdma_admission_stop(&l.all);
+	l.stop();
+	EXPECT_EQ(l.closed, (std::deque{ opening, late, opened }));
 	EXPECT_EQ(l.ask(admit), nullptr);
 	EXPECT_EQ(admit, RPCRDMA_ADMIT_STOPPED);
 	EXPECT_FALSE(l.open(late));
@@ -306,7 +383,7 @@ void every_order(std::vector<int> &so_far, u32 depth)
 			todo = rpcrdma_pending_conn_served(g, false);
 			break;
 		case STOP:
-			rpcrdma_admission_stop(&l.all);
+			l.stop();
 			break;
 		case LEAVE:
 			if (std::find(l.opening.begin(), l.opening.end(), g) ==

@@ -142,7 +142,6 @@ bool crowd::join(connection &c, u32 number)
 	server.excused = c.of->what != kind::honest;
 	if (listener_.admit(server))
 		return true;
-	server.leave_quota();
 	c.at_server = nullptr;
 	return false;
 }

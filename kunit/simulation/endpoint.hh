@@ -143,6 +143,14 @@ struct owned_account : rpcrdma_quota_account {
 };
 
 /* Upcalls to the transports */
+class listener;
+
+/* A pending connection, with its endpoint and its listener */
+struct pending_conn : rpcrdma_pending_conn {
+	endpoint *ep;
+	listener *at;
+};
+
 class upcalls
 {
 public:
@@ -368,7 +376,7 @@ public:
 	}
 
 	owned_account account{ {}, this };
-	rpcrdma_pending_conn pending{}; /* of a server */
+	pending_conn pending{}; /* of a server */
 	endpoint_params params;
 	queue_pair qp;
 	const char *name;

@@ -17,37 +17,48 @@ rpcrdma_private private_of(const endpoint *from, const rpcrdma_conn_config &cfg)
 	return priv;
 }
 
+static endpoint &of(rpcrdma_pending_conn *conn)
+{
+	return *static_cast<pending_conn *>(conn)->ep;
+}
+
+static bool attach(rpcrdma_pending_conn *conn)
+{
+	return of(conn).join();
+}
+
+static void evict(rpcrdma_pending_conn *conn)
+{
+	auto *evicted = static_cast<pending_conn *>(conn);
+
+	evicted->at->evict(*evicted->ep);
+}
+
+void listener::evict(endpoint &oldest)
+{
+	w_.tell("%s: is evicted", oldest.name);
+	rpcrdma_admission_leave(&admission_, &oldest.pending);
+	oldest.leave_quota();
+	oldest.close(nullptr);
+}
+
 bool listener::admit(endpoint &server)
 {
-	enum rpcrdma_admit answer;
-	bool memory = false;
+	static constexpr rpcrdma_admission_user USER = { attach,
+							 simulation::evict };
 
-	for (;;) {
-		endpoint *oldest = opening_.empty() ? nullptr :
-						      opening_.front();
-
-		memory = memory || server.join();
-		answer = rpcrdma_admission_ask(&admission_, &server.pending,
-					       oldest ? &oldest->pending :
-							nullptr,
-					       memory, w_.now_ms());
-		if (answer == RPCRDMA_ADMIT)
-			opening_.push_back(&server);
-		if (answer != RPCRDMA_ADMIT_EVICT)
-			return answer == RPCRDMA_ADMIT;
-		w_.tell("%s: is evicted", oldest->name);
-		opening_.pop_front();
-		rpcrdma_admission_leave(&admission_, &oldest->pending);
-		oldest->leave_quota();
-		oldest->close(nullptr);
-	}
+	server.pending.ep = &server;
+	server.pending.at = this;
+	return rpcrdma_admission_admit(&admission_, &server.pending, &USER,
+				       w_.now_ms()) == RPCRDMA_ADMIT;
 }
 
 bool listener::opened(endpoint &server)
 {
-	std::erase(opening_, &server);
 	if (!rpcrdma_admission_opened(&admission_, &server.pending))
 		return false;
+	if (rpcrdma_admission_next(&admission_) != &server.pending)
+		w_.complain("another connection is accepted than opened");
 	rpcrdma_admission_take(&admission_, &server.pending);
 	rpcrdma_pending_conn_served(&server.pending, false);
 	return true;
@@ -59,7 +70,6 @@ void listener::closed(endpoint &server)
 	const u32 todo = rpcrdma_admission_gone(known ? nullptr : &admission_,
 						&server.pending);
 
-	std::erase(opening_, &server);
 	if (!(todo & (known ? RPCRDMA_PENDING_CLOSE : RPCRDMA_PENDING_FREE)))
 		w_.complain("the end of a connection is not reported");
 }

@@ -23,6 +23,7 @@ class listener
 public:
 	explicit listener(world &w) : w_{ w }
 	{
+		rpcrdma_admission_init(&admission_);
 	}
 
 	/*
@@ -33,12 +34,13 @@ public:
 	/* Return true if the service has the connection from now on. */
 	bool opened(endpoint &server);
 	void closed(endpoint &server);
+	/* Evict the connection for another one. */
+	void evict(endpoint &oldest);
 	void check_gone();
 
 private:
 	world &w_;
-	rpcrdma_admission admission_{};
-	std::deque<endpoint *> opening_; /* in order of arrival */
+	rpcrdma_admission admission_;
 };
 
 } // namespace simulation

@@ -275,7 +275,6 @@ void network::request(u32 index)
 		static_cast<rpcrdma_quota_account &>(server->account) =
 			promised_;
 		if (!listener_.admit(*server)) {
-			server->leave_quota();
 			endpoints_.pop_back();
 			answer(index, RPCRDMA_CM_REJECTED, 28);
 			return;

@@ -43,7 +43,7 @@ struct rpcrdma_svc_conn {
 	struct work_struct	free_work;
 	/* Under rpcrdma_svc_accept_lock; NULL once accepted */
 	struct rpcrdma_svc_listener *listener;
-	struct list_head	node;		/* empty once evicted, too */
+	u64			memory_limit;	/* svc_max_memory when it connected */
 	bool			served;		/* nfsd threads poll messages */
 
 	spinlock_t		lock;		/* protects the following */

@@ -34,14 +34,12 @@ struct rpcrdma_svc_listener {
 	struct work_struct	free_work;
 	/* Under rpcrdma_svc_accept_lock */
 	struct rpcrdma_admission admission;
-	struct list_head	opening;	/* properties not exchanged */
-	struct list_head	opened;		/* waiting to be accepted */
 };
 
 /*
- * Protects the lists of listeners. It is taken only a few times for each connection.
- * The engine's admission decides about connections: its state changes under this lock,
- * and its per-connection part under the connection's lock, nested in this one.
+ * Protects the admission of listeners, which decides about connections. It is taken
+ * only a few times for each connection. The state of a connection changes under its
+ * own lock, too, which is nested in this one.
  */
 static DEFINE_SPINLOCK(rpcrdma_svc_accept_lock);
 
@@ -59,6 +57,12 @@ static struct svc_xprt_class rpcrdma_svc_class = {
 static struct rpcrdma_svc_listener *to_svc_listener(struct svc_xprt *xprt)
 {
 	return container_of(xprt, struct rpcrdma_svc_listener, xprt);
+}
+
+static struct rpcrdma_svc_conn *
+rpcrdma_svc_pending(struct rpcrdma_pending_conn *pending)
+{
+	return container_of(pending, struct rpcrdma_svc_conn, pending);
 }
 
 /* ---- The endpoint's upcalls ---- */
@@ -80,7 +84,6 @@ static void rpcrdma_svc_opened(struct rpcrdma_ep *ep)
 	todo = rpcrdma_admission_opened(&l->admission, &conn->pending);
 	spin_unlock(&conn->lock);
 	if (todo & RPCRDMA_PENDING_LISTED) {
-		list_move_tail(&conn->node, &l->opened);
 		set_bit(XPT_CONN, &l->xprt.xpt_flags);
 		svc_xprt_enqueue(&l->xprt);
 	}
@@ -91,7 +94,6 @@ static void rpcrdma_svc_opened(struct rpcrdma_ep *ep)
 static void rpcrdma_svc_leave_listener(struct rpcrdma_svc_conn *conn, u32 todo)
 {
 	lockdep_assert_held(&rpcrdma_svc_accept_lock);
-	list_del_init(&conn->node);
 	/* Wake under the lock, because the listener may be freed right after it. */
 	if (todo & RPCRDMA_PENDING_LAST)
 		wake_up_all(&conn->listener->wait);
@@ -139,59 +141,35 @@ static const struct rpcrdma_ep_ops rpcrdma_svc_ep_ops = {
 
 /* ---- Connections ---- */
 
-/*
- * Evict @conn, which has been opening for longest, in favour of another one. Its
- * memory, which is freed by the teardown, is reserved for that one. Caller holds the
- * accept lock.
- */
-static void rpcrdma_svc_evict(struct rpcrdma_svc_listener *l,
-			      struct rpcrdma_svc_conn *conn)
+static bool rpcrdma_svc_attach(struct rpcrdma_pending_conn *pending)
 {
+	struct rpcrdma_svc_conn *conn = rpcrdma_svc_pending(pending);
+
+	return !rpcrdma_ep_quota_attach(conn->ep, conn->memory_limit,
+					conn->listener->xprt.xpt_server->sv_max_mesg);
+}
+
+/*
+ * Evict a connection in favour of another one. closed(), which waits for the lock, frees
+ * it.
+ */
+static void rpcrdma_svc_evict(struct rpcrdma_pending_conn *pending)
+{
+	struct rpcrdma_svc_conn *conn = rpcrdma_svc_pending(pending);
+
 	lockdep_assert_held(&rpcrdma_svc_accept_lock);
 	spin_lock(&conn->lock);
-	rpcrdma_admission_leave(&l->admission, &conn->pending);
+	rpcrdma_admission_leave(&conn->listener->admission, pending);
 	spin_unlock(&conn->lock);
-	list_del_init(&conn->node);
-	/* closed(), which waits for the lock, frees it. */
 	rpcrdma_ep_quota_detach(conn->ep);
 	rpcrdma_ep_close(conn->ep,
 			 "evicted: it did not finish opening, and another connection needs its place");
 }
 
-/*
- * Decide whether @conn is admitted. If it is, it is added to the opening connections.
- */
-static enum rpcrdma_admit rpcrdma_svc_admit(struct rpcrdma_svc_listener *l,
-					    struct rpcrdma_svc_conn *conn,
-					    u64 limit)
-{
-	u32 message = l->xprt.xpt_server->sv_max_mesg;
-	struct rpcrdma_svc_conn *oldest;
-	enum rpcrdma_admit admit;
-	bool memory = false;
-
-	spin_lock(&rpcrdma_svc_accept_lock);
-	for (;;) {
-		memory = memory ||
-			 !rpcrdma_ep_quota_attach(conn->ep, limit, message);
-		oldest = list_first_entry_or_null(&l->opening,
-						  struct rpcrdma_svc_conn,
-						  node);
-		admit = rpcrdma_admission_ask(&l->admission, &conn->pending,
-					      oldest ? &oldest->pending : NULL,
-					      memory,
-					      ktime_to_ms(ktime_get_coarse()));
-		if (admit != RPCRDMA_ADMIT_EVICT)
-			break;
-		rpcrdma_svc_evict(l, oldest);
-	}
-	if (admit == RPCRDMA_ADMIT) {
-		conn->listener = l;
-		list_add_tail(&conn->node, &l->opening);
-	}
-	spin_unlock(&rpcrdma_svc_accept_lock);
-	return admit;
-}
+static const struct rpcrdma_admission_user rpcrdma_svc_admission_user = {
+	.attach	= rpcrdma_svc_attach,
+	.evict	= rpcrdma_svc_evict,
+};
 
 /*
  * Handle a connect request. With 0 the endpoint owns the new rpcrdma_svc_conn; its
@@ -202,8 +180,9 @@ static enum rpcrdma_admit rpcrdma_svc_admit(struct rpcrdma_svc_listener *l,
 static int rpcrdma_svc_incoming(void *priv, struct rpcrdma_ep *ep)
 {
 	struct rpcrdma_settings settings = rpcrdma_settings_read();
+	struct rpcrdma_svc_listener *l = priv;
 	struct rpcrdma_svc_conn *conn;
-	u64 limit;
+	enum rpcrdma_admit admit;
 
 	if (ep->remote.ss_family != AF_INET && ep->remote.ss_family != AF_INET6)
 		return -EAFNOSUPPORT;
@@ -211,17 +190,23 @@ static int rpcrdma_svc_incoming(void *priv, struct rpcrdma_ep *ep)
 	if (!conn)
 		return -ENOMEM;
 	conn->ep = ep;
+	conn->listener = l;
 	spin_lock_init(&conn->lock);
-	INIT_LIST_HEAD(&conn->node);
 	rpcrdma_svc_spare_init(conn);
 
 	ep->ops = &rpcrdma_svc_ep_ops;
 	ep->priv = conn;
 	rpcrdma_server_params(&settings, &ep->params);
-	limit = rpcrdma_server_memory(&settings,
+	conn->memory_limit =
+		rpcrdma_server_memory(&settings,
 				      (u64)totalram_pages() << PAGE_SHIFT);
 
-	switch (rpcrdma_svc_admit(priv, conn, limit)) {
+	spin_lock(&rpcrdma_svc_accept_lock);
+	admit = rpcrdma_admission_admit(&l->admission, &conn->pending,
+					&rpcrdma_svc_admission_user,
+					ktime_to_ms(ktime_get_coarse()));
+	spin_unlock(&rpcrdma_svc_accept_lock);
+	switch (admit) {
 	case RPCRDMA_ADMIT:
 		return 0;
 	case RPCRDMA_ADMIT_TOO_MANY:
@@ -232,7 +217,7 @@ static int rpcrdma_svc_incoming(void *priv, struct rpcrdma_ep *ep)
 	case RPCRDMA_ADMIT_NO_MEMORY:
 		rpcrdma_ep_count(ep, RPCRDMA_COUNT_REFUSED_NO_MEMORY);
 		pr_warn_ratelimited("svcrdma: connection from %pISpc rejected: others have reserved the %llu MiB that svc_max_memory allows; raise it\n",
-				    &ep->remote, limit >> 20);
+				    &ep->remote, conn->memory_limit >> 20);
 		break;
 	default:
 		break;
@@ -296,19 +281,20 @@ static struct svc_xprt *rpcrdma_svc_publish(struct rpcrdma_svc_conn *conn,
 static struct svc_xprt *rpcrdma_svc_accept(struct svc_xprt *xprt)
 {
 	struct rpcrdma_svc_listener *l = to_svc_listener(xprt);
-	struct rpcrdma_svc_conn *conn;
+	struct rpcrdma_svc_conn *conn = NULL;
+	struct rpcrdma_pending_conn *next;
 	u32 todo;
 
 	spin_lock(&rpcrdma_svc_accept_lock);
-	conn = list_first_entry_or_null(&l->opened, struct rpcrdma_svc_conn,
-					node);
-	if (conn) {
+	next = rpcrdma_admission_next(&l->admission);
+	if (next) {
+		conn = rpcrdma_svc_pending(next);
 		spin_lock(&conn->lock);
-		todo = rpcrdma_admission_take(&l->admission, &conn->pending);
+		todo = rpcrdma_admission_take(&l->admission, next);
 		spin_unlock(&conn->lock);
 		rpcrdma_svc_leave_listener(conn, todo);
 	}
-	if (list_empty(&l->opened))
+	if (!rpcrdma_admission_next(&l->admission))
 		clear_bit(XPT_CONN, &xprt->xpt_flags);
 	spin_unlock(&rpcrdma_svc_accept_lock);
 	return conn ? rpcrdma_svc_publish(conn, xprt) : NULL;
@@ -335,20 +321,19 @@ static const struct svc_xprt_ops rpcrdma_svc_conn_ops = {
 
 /* ---- Listeners ---- */
 
+/* closed(), which waits for the lock, reports the end. */
+static void rpcrdma_svc_pending_close(struct rpcrdma_pending_conn *pending)
+{
+	rpcrdma_ep_close(rpcrdma_svc_pending(pending)->ep, NULL);
+}
+
 /*
- * Admit no more connections, and close those that will not be accepted any more. They
- * leave the lists in closed(), which waits for the lock.
+ * Admit no more connections, and close those that will not be accepted any more.
  */
 static void rpcrdma_svc_listener_stop(struct rpcrdma_svc_listener *l)
 {
-	struct rpcrdma_svc_conn *conn;
-
 	spin_lock(&rpcrdma_svc_accept_lock);
-	rpcrdma_admission_stop(&l->admission);
-	list_for_each_entry(conn, &l->opening, node)
-		rpcrdma_ep_close(conn->ep, NULL);
-	list_for_each_entry(conn, &l->opened, node)
-		rpcrdma_ep_close(conn->ep, NULL);
+	rpcrdma_admission_stop(&l->admission, rpcrdma_svc_pending_close);
 	spin_unlock(&rpcrdma_svc_accept_lock);
 }
 
@@ -396,8 +381,7 @@ static struct svc_xprt *rpcrdma_svc_create(struct svc_serv *serv,
 		return ERR_PTR(-ENOMEM);
 	init_waitqueue_head(&l->wait);
 	INIT_WORK(&l->free_work, rpcrdma_svc_listener_free_work);
-	INIT_LIST_HEAD(&l->opening);
-	INIT_LIST_HEAD(&l->opened);
+	rpcrdma_admission_init(&l->admission);
 
 	/* Peers may connect before rpcrdma_listen() returns. */
 	svc_xprt_init(net, &rpcrdma_svc_class, &l->xprt, serv);

@@ -10,6 +10,7 @@
  * middle of its opening is not evicted: if all are, the client has to retry.
  */
 #include "../internal.hh"
+#include "../list.hh"
 
 namespace rpcrdma
 {
@@ -23,10 +24,38 @@ void go(struct rpcrdma_pending_conn *pending, enum rpcrdma_pending_stage next)
 }
 
 /* Remove a connection from its listener. */
-u32 forget(struct rpcrdma_admission *all)
+u32 forget(struct rpcrdma_admission *all, struct rpcrdma_pending_conn *pending)
 {
+	list_remove(&pending->list);
 	all->all--;
 	return all->all ? 0 : RPCRDMA_PENDING_LAST;
+}
+
+/* Return the first connection of @list, or NULL. */
+struct rpcrdma_pending_conn *first_of(const struct list_head *list)
+{
+	return list_is_empty(list) ? nullptr :
+				     list_first<rpcrdma_pending_conn>(list);
+}
+
+/*
+ * Return true if @oldest, the connection that has been opening longest, is evicted for
+ * @pending.
+ */
+bool may_evict(const struct rpcrdma_admission *all,
+	       const struct rpcrdma_pending_conn *pending,
+	       const struct rpcrdma_pending_conn *oldest, u32 now_ms)
+{
+	return oldest && !pending->evicted_another &&
+	       now_ms - oldest->since_ms >= RPCRDMA_PENDING_GRACE_MS &&
+	       all->all < RPCRDMA_MAX_PENDING_ALL;
+}
+
+void close_all(const struct list_head *list,
+	       void (*close)(struct rpcrdma_pending_conn *pending))
+{
+	for (struct list_head *at = list->next; at != list; at = at->next)
+		close(list_object<rpcrdma_pending_conn>(at));
 }
 
 } // namespace
@@ -35,29 +64,43 @@ u32 forget(struct rpcrdma_admission *all)
 
 using namespace rpcrdma;
 
-enum rpcrdma_admit rpcrdma_admission_ask(
-	struct rpcrdma_admission *all, struct rpcrdma_pending_conn *pending,
-	const struct rpcrdma_pending_conn *oldest, bool memory, u32 now_ms)
+void rpcrdma_admission_init(struct rpcrdma_admission *all)
 {
-	const bool full = all->opening + all->opened >= RPCRDMA_MAX_PENDING;
-	const bool late = oldest &&
-			  now_ms - oldest->since_ms >= RPCRDMA_PENDING_GRACE_MS;
+	*all = {};
+	list_init(&all->opening_list);
+	list_init(&all->opened_list);
+}
 
-	if (all->stopped)
-		return RPCRDMA_ADMIT_STOPPED;
-	if (memory && !full) {
-		go(pending, RPCRDMA_PENDING_OPENING);
-		pending->since_ms = now_ms;
-		all->opening++;
-		all->all++;
-		return RPCRDMA_ADMIT;
-	}
-	if (!pending->evicted_another && late &&
-	    all->all < RPCRDMA_MAX_PENDING_ALL) {
+enum rpcrdma_admit
+rpcrdma_admission_admit(struct rpcrdma_admission *all,
+			struct rpcrdma_pending_conn *pending,
+			const struct rpcrdma_admission_user *user, u32 now_ms)
+{
+	bool full;
+
+	list_init(&pending->list);
+	for (;;) {
+		struct rpcrdma_pending_conn *oldest =
+			first_of(&all->opening_list);
+
+		if (all->stopped)
+			return RPCRDMA_ADMIT_STOPPED;
+		/* Attached last, so that a refused connection reserves nothing. */
+		full = all->opening + all->opened >= RPCRDMA_MAX_PENDING;
+		if (!full && user->attach(pending))
+			break;
+		if (!may_evict(all, pending, oldest, now_ms))
+			return full ? RPCRDMA_ADMIT_TOO_MANY :
+				      RPCRDMA_ADMIT_NO_MEMORY;
 		pending->evicted_another = 1;
-		return RPCRDMA_ADMIT_EVICT;
+		user->evict(oldest);
 	}
-	return memory ? RPCRDMA_ADMIT_TOO_MANY : RPCRDMA_ADMIT_NO_MEMORY;
+	go(pending, RPCRDMA_PENDING_OPENING);
+	pending->since_ms = now_ms;
+	list_push_back(&pending->list, &all->opening_list);
+	all->opening++;
+	all->all++;
+	return RPCRDMA_ADMIT;
 }
 
 void rpcrdma_admission_leave(struct rpcrdma_admission *all,
@@ -66,6 +109,7 @@ void rpcrdma_admission_leave(struct rpcrdma_admission *all,
 	if (pending->stage != RPCRDMA_PENDING_OPENING)
 		return;
 	go(pending, RPCRDMA_PENDING_EVICTED);
+	list_remove(&pending->list);
 	all->opening--;
 }
 
@@ -75,9 +119,17 @@ u32 rpcrdma_admission_opened(struct rpcrdma_admission *all,
 	if (pending->stage != RPCRDMA_PENDING_OPENING || all->stopped)
 		return 0;
 	go(pending, RPCRDMA_PENDING_OPENED);
+	list_remove(&pending->list);
+	list_push_back(&pending->list, &all->opened_list);
 	all->opening--;
 	all->opened++;
 	return RPCRDMA_PENDING_LISTED;
+}
+
+struct rpcrdma_pending_conn *
+rpcrdma_admission_next(const struct rpcrdma_admission *all)
+{
+	return first_of(&all->opened_list);
 }
 
 u32 rpcrdma_admission_take(struct rpcrdma_admission *all,
@@ -87,7 +139,7 @@ u32 rpcrdma_admission_take(struct rpcrdma_admission *all,
 		return 0;
 	go(pending, RPCRDMA_PENDING_ACCEPTED);
 	all->opened--;
-	return forget(all);
+	return forget(all, pending);
 }
 
 u32 rpcrdma_pending_conn_served(struct rpcrdma_pending_conn *pending,
@@ -126,10 +178,13 @@ u32 rpcrdma_admission_gone(struct rpcrdma_admission *all,
 		return 0;
 	}
 	go(pending, RPCRDMA_PENDING_GONE);
-	return RPCRDMA_PENDING_FREE | forget(all);
+	return RPCRDMA_PENDING_FREE | forget(all, pending);
 }
 
-void rpcrdma_admission_stop(struct rpcrdma_admission *all)
+void rpcrdma_admission_stop(struct rpcrdma_admission *all,
+			    void (*close)(struct rpcrdma_pending_conn *pending))
 {
 	all->stopped = 1;
+	close_all(&all->opening_list, close);
+	close_all(&all->opened_list, close);
 }
