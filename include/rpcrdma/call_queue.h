@@ -188,7 +188,7 @@ static inline void rpcrdma_spare_init(struct rpcrdma_spare_pages *spare,
  * @spare: pages that are kept
  * @want: pages that a Call needs
  *
- * Return: how many of them are used; the others have to be allocated.
+ * Return: the number of pages used; the caller allocates the others.
  */
 static inline u32 rpcrdma_spare_take(struct rpcrdma_spare_pages *spare, u32 want)
 {
@@ -205,7 +205,7 @@ static inline u32 rpcrdma_spare_take(struct rpcrdma_spare_pages *spare, u32 want
  * @spare: pages that are kept
  * @nr: number of pages
  *
- * Return: how many of them are kept; the others have to be freed.
+ * Return: the number of pages kept; the caller frees the others.
  */
 static inline u32 rpcrdma_spare_put(struct rpcrdma_spare_pages *spare, u32 nr)
 {

@@ -138,7 +138,7 @@ static inline bool rpcrdma_chunk_next(const struct rpcrdma_lists *lists,
  */
 static inline void rpcrdma_lists_init(struct rpcrdma_lists *lists)
 {
-	/* The arrays need no clearing: the counts say what is valid. */
+	/* The arrays need no clearing: the counts bound the valid entries. */
 	lists->inv_handle = 0;
 	lists->nr_reads = 0;
 	lists->nr_writes = 0;

@@ -34,7 +34,7 @@ struct rpcrdma_conn_config {
 	u32 done_ms;
 	/* milliseconds without credit; 0: RPCRDMA_STALL_MS */
 	u32 stall_ms;
-	struct rpcrdma_props props;	/* what this end announces */
+	struct rpcrdma_props props;	/* of this end, as announced */
 	/*
 	 * The handshake; NULL: a client without a secret, which takes no part, or a
 	 * server, which has it from RPCRDMA_EV_HELLO on
@@ -190,9 +190,9 @@ void rpcrdma_conn_init(struct rpcrdma_conn *conn,
 		       const struct rpcrdma_conn_config *cfg);
 
 /*
- * Events: what the caller must do after a call that returned them.
+ * Events: the actions that the caller must run after a call that returned them.
  *
- * Everything the caller must do comes with an event, except what the caller
+ * Every action comes with an event, except those that the caller
  * initiates: the first Receives, and sending a Call, a Reply or the next
  * message of a continued one. If several events are returned together, first
  * allocate and post Receives, then send control messages, then retry queued
@@ -234,7 +234,7 @@ void rpcrdma_conn_build_private(const struct rpcrdma_conn *conn,
 				struct rpcrdma_private *priv);
 
 /**
- * rpcrdma_conn_read_depth() - record how many RDMA Reads may be outstanding
+ * rpcrdma_conn_read_depth() - record the maximum of outstanding RDMA Reads
  * @conn: connection
  * @outbound: Reads of this end
  * @inbound: Reads of the peer

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
-/* Counts of what has happened to all connections of a host. */
+/* Counts of events of all connections of a host. */
 #ifndef RPCRDMA_COUNTERS_H
 #define RPCRDMA_COUNTERS_H
 

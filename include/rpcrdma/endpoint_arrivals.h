@@ -2,14 +2,14 @@
 /*
  * Processing of received messages: from a completed Receive to a message for the
  * transport. One context at a time does so for a connection. endpoint_receive.h has the
- * inline functions, endpoint_send.h says what a host is and what "the lock" means.
+ * inline functions, endpoint_send.h defines "host" and "the lock".
  *
  * To poll a connection, a host calls rpcrdma_core_poll_begin(), and then for each Receive
  * that rpcrdma_core_poll_next() returns:
  *
  * - if the Receive has failed, it reports RPCRDMA_HAPPENED_FAILED;
  * - otherwise it gives the buffer to the CPU, calls rpcrdma_core_receive_prepare(), takes
- *   the lock, calls rpcrdma_core_receive(), and does what the result says.
+ *   the lock, calls rpcrdma_core_receive(), and acts on the result.
  *
  * Lengths and sizes are in bytes.
  */
@@ -81,7 +81,7 @@ void rpcrdma_core_arrived(struct rpcrdma_ep_core *core,
 void rpcrdma_core_poll_events(struct rpcrdma_ep_core *core);
 
 /**
- * rpcrdma_core_receive_segs() - allocate what decoding the message in @rv needs
+ * rpcrdma_core_receive_segs() - allocate the memory to decode the message in @rv
  * @rv: Receive
  *
  * If that fails, the message is refused.

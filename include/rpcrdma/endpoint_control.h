@@ -2,7 +2,7 @@
 /*
  * The control side of an endpoint: its configuration, its setup, the events of its life,
  * control messages that its user asks for, and its teardown. lifecycle.h has the state
- * machine, endpoint_send.h says what a host is and what "the lock" means.
+ * machine, endpoint_send.h defines "host" and "the lock".
  *
  * Lengths and sizes are in bytes.
  */
@@ -22,7 +22,7 @@ struct rpcrdma_ep_core;
 
 /* ---- Configuration ---- */
 
-/* Parameters of the transport. The setup lowers them to what the device allows. */
+/* Parameters of the transport. The setup reduces them to the limits of the device. */
 struct rpcrdma_ep_params {
 	u32	window;			/* Receives for RPC traffic, at most */
 	u32	first_window;		/* initially; 0: all of them */
@@ -79,7 +79,7 @@ struct rpcrdma_ep_control {
 /* Bytes of the host's structures, for the quota */
 struct rpcrdma_ep_sizes {
 	u32	ep, send, recv;
-	u32	stream;			/* and what a message needs besides its bytes */
+	u32	stream;			/* and of a message, without its bytes */
 };
 
 /**
@@ -103,7 +103,7 @@ void rpcrdma_core_reserve(const struct rpcrdma_quota *all,
  *	core->conn
  * @core: connection
  * @dev: limits of the device
- * @load: returns what the queues have to hold
+ * @load: returns the work that the queues have to hold
  *
  * The host calls this in rpcrdma_port_objects().
  * Context: no lock held.
@@ -150,7 +150,7 @@ enum rpcrdma_happened {
 	RPCRDMA_HAPPENED_CLOSE,		/* a context wants the connection to end */
 };
 
-/* An event in the life of a connection; lifecycle.h describes the members. */
+/* An event of a connection; lifecycle.h describes the members. */
 struct rpcrdma_lifecycle_event {
 	enum rpcrdma_happened	what;
 	enum rpcrdma_cm_event event;
@@ -269,8 +269,8 @@ enum rpcrdma_teardown rpcrdma_core_teardown_next(struct rpcrdma_ep_core *core,
 						 int result);
 
 /**
- * rpcrdma_core_destroy() - release what the endpoint keeps until its last reference is
- *	dropped: its share of the quota, and its Receives
+ * rpcrdma_core_destroy() - release the share of the quota and the Receives, after the
+ *	last reference to the endpoint was dropped
  * @core: connection
  *
  * Context: no lock held.

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
  * The receive side of an endpoint: the Receives, from their allocation to their end.
- * endpoint_send.h has struct rpcrdma_ep_core, and says what a host is and what "the
- * lock" means.
+ * endpoint_send.h has struct rpcrdma_ep_core, and defines "host" and "the lock".
  *
  * Lengths and sizes are in bytes.
  */
@@ -253,7 +252,7 @@ static inline bool rpcrdma_core_poll_is_over(const struct rpcrdma_ep_core *core)
 }
 
 /**
- * rpcrdma_core_receive_prepare() - allocate what decoding the message in a Receive needs
+ * rpcrdma_core_receive_prepare() - allocate the memory to decode the message in a Receive
  * @core: connection
  * @rv: Receive
  *

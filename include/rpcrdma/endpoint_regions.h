@@ -2,7 +2,7 @@
 /*
  * The MRs of an endpoint: which MR is used for which memory, and its state until it is
  * free again; and the Replies that the peer pulls from them. endpoint_send.h has struct
- * rpcrdma_ep_core, and says what a host is.
+ * rpcrdma_ep_core, and defines "host".
  *
  * An MR is free, or in the list of a request. It is taken and mapped, exposed when the
  * message that names it is posted, and invalidated by the peer or by this end. Then it

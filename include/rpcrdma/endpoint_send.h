@@ -5,7 +5,7 @@
  * endpoint_continued.h continued messages, endpoint_buffers.h the memory of Send contexts.
  *
  * The core keeps all state of it in struct rpcrdma_ep_core, which its host embeds in the
- * object that it has for a connection. A host is what is around the core: the module's
+ * object that it has for a connection. A host is the code around the core: the module's
  * verbs/, or the simulation. It has one lock for each connection. "The lock" below is
  * that lock. core/port.h lists the functions that a host provides.
  *
@@ -197,7 +197,7 @@ static inline void rpcrdma_core_end(struct rpcrdma_ep_core *core, u32 todo,
 void rpcrdma_core_pump(struct rpcrdma_ep_core *core);
 
 /**
- * rpcrdma_core_events() - do what the engine has requested
+ * rpcrdma_core_events() - run the actions that the engine has requested
  * @core: connection
  * @events: RPCRDMA_EV_*
  *

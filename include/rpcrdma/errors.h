@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
-/* Errors: what follows from an ERROR about a Call, and from a failure at this end */
+/* Errors: the consequences of an ERROR about a Call, and of a failure at this end */
 #ifndef RPCRDMA_ERRORS_H
 #define RPCRDMA_ERRORS_H
 

@@ -209,7 +209,7 @@ rpcrdma_exchange_claim_reply(struct rpcrdma_exchange *x,
 			     const struct rpcrdma_rx *rx, bool bad,
 			     u32 inv_handle, u32 head);
 
-/* A claimed Reply, and what is known about it and its RPC */
+/* A claimed Reply, and properties of it and its RPC */
 struct rpcrdma_arrival {
 	const struct rpcrdma_rx *rx;
 	bool bad;			/* verdict BAD_REPLY */

@@ -39,7 +39,7 @@ enum rpcrdma_listen_say {
 };
 
 /**
- * struct rpcrdma_listen_step - what a listener does next
+ * struct rpcrdma_listen_step - the next action of a listener
  * @retry: true: listen again in @ms, and report the result
  * @ms: milliseconds
  * @say: the message to log

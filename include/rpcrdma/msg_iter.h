@@ -173,10 +173,10 @@ struct rpcrdma_call_pull {
 };
 
 /**
- * rpcrdma_call_to_pull() - get what is pulled of a Call
+ * rpcrdma_call_to_pull() - get the part of a Call that has to be pulled
  * @rx: a Call that was delivered
  * @before: bytes that must precede an item that is pulled alone
- * @in_place: what is around the item can be read where it was received
+ * @in_place: the bytes around the item can be read where they were received
  *
  * Return: the item and its length, or the length of the complete Call; 0 if the Call is
  *	complete as it was received.
@@ -229,7 +229,7 @@ bool rpcrdma_reply_iter_next(const struct rpcrdma_reply *reply,
  * @reply: Reply
  * @plan: plan of the Reply
  * @range: returns the item
- * @rest: returns the begin of what is sent after the item
+ * @rest: returns the position of the bytes that are sent after the item
  *
  * The Reply then is the bytes before the item, which are sent, the item in its Write
  * chunk, and the bytes from @rest on, which are sent, too.

@@ -93,9 +93,9 @@ void rpcrdma_plan_reply(const struct rpcrdma_conn *conn,
  * @read: copies @length bytes at @position of the Reply to @to
  * @user: passed to the callback
  *
- * A service may revoke what it has encoded. An item is recognized by the word before it,
- * which is the length of an item of variable length. (The NFSv4 READLINK of some kernels
- * reports the position of that word instead of the item's.)
+ * A service may revoke results that it has encoded. An item is recognized by the word
+ * before it, which is the length of an item of variable length. (The NFSv4 READLINK of some
+ * kernels reports the position of that word instead of the item's.)
  */
 void rpcrdma_reply_items(struct rpcrdma_reply *reply,
 			 const struct rpcrdma_item *results, u32 nr,

@@ -3,7 +3,7 @@
  * Runs of the quota: the accounts are visited, at most once in a tick, and those that have
  * waited longest are woken. The host starts a run when a change requests it
  * (quota_change.h), and another one after a tick if the end of a run requests it.
- * quota.h says which locks there are.
+ * quota.h describes the locks.
  */
 #ifndef RPCRDMA_QUOTA_RUN_H
 #define RPCRDMA_QUOTA_RUN_H

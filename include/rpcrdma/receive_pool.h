@@ -2,7 +2,7 @@
 /*
  * The Receives of a connection: when they are allocated, posted and freed.
  *
- * The engine decides how many Receives there are and when they are posted: it
+ * The engine decides the number of Receives and when they are posted: it
  * grows the window when the peer uses it, shrinks it when the peer does not,
  * and has free Receives posted in batches. The caller executes this, first
  * before the connection is established, and then whenever events contain

@@ -103,7 +103,7 @@ void rpcrdma_server_params(const struct rpcrdma_settings *s,
 			   struct rpcrdma_ep_params *p);
 
 /**
- * rpcrdma_server_memory() - get what all connections of a server may hold together
+ * rpcrdma_server_memory() - get the memory that all connections of a server may hold
  * @s: settings
  * @memory: of the machine, in bytes
  *

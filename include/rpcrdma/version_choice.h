@@ -68,7 +68,7 @@ enum rpcrdma_end {
 };
 
 /**
- * rpcrdma_conn_answer() - get what a client's connection has shown of its server
+ * rpcrdma_conn_answer() - get the server's answer to a client's connection
  * @conn: connection
  * @end: as in rpcrdma_lifecycle.end
  *

@@ -730,8 +730,8 @@ TEST(PlanCall, FewMrs)
 	EXPECT_FALSE(p.plan.reply_chunk);
 
 	/*
-	 * If only MRs would help, the plan says so. If nothing would, the plan
-	 * says that.
+	 * -105 (ENOBUFS) if the Call could be planned with more MRs, another
+	 * error if it could not.
 	 */
 	call = simple_call(20000);
 	call.few_regions = 1;

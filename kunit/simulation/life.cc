@@ -220,7 +220,7 @@ int endpoint::create()
 	return 0;
 }
 
-/* ---- The life of a connection ---- */
+/* ---- The lifecycle of a connection ---- */
 
 void endpoint::open_later()
 {

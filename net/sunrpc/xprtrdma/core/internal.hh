@@ -98,7 +98,7 @@ static constexpr u64 roundup4(u64 octets)
 }
 
 /*
- * Return by how much a message of @length is shortened by removing its item of
+ * Return the number of bytes that a message of @length loses with its item of
  * @octets at @position. The roundup is removed, too, unless the message ends
  * without one.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
  * The port's part for the setup of a connection, the events in its life, and its teardown.
- * port.h says what it means for the lock to be held.
+ * port.h defines "lock held".
  */
 #ifndef RPCRDMA_CORE_PORT_CONTROL_H
 #define RPCRDMA_CORE_PORT_CONTROL_H
@@ -51,7 +51,7 @@ int rpcrdma_port_objects(struct rpcrdma_ep_core *core);
 /**
  * rpcrdma_port_queue_pair - create the queue pair
  * @core: connection with the other objects of its device
- * @queues: how long its queues are
+ * @queues: the lengths of its queues
  * @wrs: gets the length of its Send Queue, without the Work Requests of queues->reads
  *
  * Context: no lock held; may sleep.
@@ -73,7 +73,7 @@ int rpcrdma_port_queue_pair(struct rpcrdma_ep_core *core,
  */
 int rpcrdma_port_sends(struct rpcrdma_ep_core *core, u32 nr);
 
-/* ---- Events in the life of a connection ---- */
+/* ---- Events of a connection ---- */
 
 /**
  * rpcrdma_port_happened - handle an event
@@ -163,7 +163,7 @@ enum rpcrdma_teardown rpcrdma_port_teardown_next(struct rpcrdma_ep_core *core,
 						 int result);
 
 /**
- * rpcrdma_port_release - do what a step means for the device and for the transport
+ * rpcrdma_port_release - run a step of the teardown for the device or the transport
  * @core: connection
  * @what: step that rpcrdma_core_teardown() does not return, or END
  *

@@ -29,7 +29,7 @@ bool rpcrdma_port_post_recvs(struct rpcrdma_ep_core *core,
 /**
  * rpcrdma_port_recv - allocate a Receive and map its buffer for the device
  * @core: connection
- * @want: its size in bytes, and how much it is needed
+ * @want: its size in bytes, and its urgency
  *
  * Context: no lock held, the teardown is held off; may sleep.
  * Return: the Receive, of which the core's part is zeroed except for buf, or NULL if out

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * The port's part for the send side: posting, and the memory of Sends. port.h says what it
- * means for the lock to be held.
+ * The port's part for the send side: posting, and the memory of Sends. port.h defines
+ * "lock held".
  */
 #ifndef RPCRDMA_CORE_PORT_SEND_H
 #define RPCRDMA_CORE_PORT_SEND_H
@@ -27,7 +27,7 @@ extern "C" {
 bool rpcrdma_port_post(struct rpcrdma_ep_core *core, struct rpcrdma_work *work);
 
 /**
- * rpcrdma_port_post_send - post a Send, and what is chained before it
+ * rpcrdma_port_post_send - post a Send, and the Work Requests chained before it
  * @core: connection
  * @s: Send context with a stamped message, the last in core->inflight
  *
@@ -41,7 +41,7 @@ bool rpcrdma_port_post_send(struct rpcrdma_ep_core *core,
 
 /**
  * rpcrdma_port_chain_mrs - chain the registrations of MRs before a Send
- * @s: Send context; s->before has what is chained already, and is updated
+ * @s: Send context; s->before: the Work Requests chained already, updated
  * @mrs: list of struct rpcrdma_mr
  *
  * The caller counts one Work Request for each MR.
@@ -52,7 +52,7 @@ void rpcrdma_port_chain_mrs(struct rpcrdma_send *s,
 
 /**
  * rpcrdma_port_chain_writes - chain the Writes of a transfer before a Send
- * @s: Send context; s->before has what is chained already, and is updated
+ * @s: Send context; s->before: the Work Requests chained already, updated
  * @t: transfer with t->left Writes, none of which is posted
  *
  * The caller counts t->left Work Requests.

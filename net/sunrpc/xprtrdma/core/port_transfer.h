@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * The port of transfers: what core/endpoint/transfer.cc calls besides the functions in
- * port.h, which says what it means for the lock to be held.
+ * The port of transfers: functions that core/endpoint/transfer.cc calls in addition to
+ * those in port.h, which defines "lock held".
  */
 #ifndef RPCRDMA_CORE_PORT_TRANSFER_H
 #define RPCRDMA_CORE_PORT_TRANSFER_H
@@ -32,7 +32,7 @@ int rpcrdma_port_part(struct rpcrdma_transfer *t, struct rpcrdma_local *local,
 		      bool prepare, struct rpcrdma_transfer_part **part);
 
 /**
- * rpcrdma_port_region - return how much memory fits into one MR
+ * rpcrdma_port_region - return the length of the memory that fits into one MR
  * @local: memory of this end
  * @at: byte of @local at which the MR begins
  * @limits: limits of an MR

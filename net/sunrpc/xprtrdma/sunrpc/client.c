@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The client's transport class "rdma": its operations, and the life of a transport.
+ * The client's transport class "rdma": its operations, and the lifetime of a transport.
  * client_connect.c has its connection.
  */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The generic netlink family "rpcrdma", and what it has in common with debugfs. */
+/* The generic netlink family "rpcrdma", and functions that debugfs uses, too. */
 #ifndef RPCRDMA_NETLINK_H
 #define RPCRDMA_NETLINK_H
 

@@ -12,7 +12,7 @@
 #include "../compat.h"
 #include "internal.h"
 
-/* How many spare pages are freed at once, and how often */
+/* The maximum of spare pages that are freed at a time, and the interval */
 enum { RPCRDMA_SVC_TRIM = 64 };
 #define RPCRDMA_SVC_TRIM_DELAY	(HZ / 2)
 
@@ -86,7 +86,7 @@ static void rpcrdma_svc_spare_alloc(struct rpcrdma_svc_conn *conn)
 	kvfree(spare);
 }
 
-/* Use spare pages for @call. Return how many. Caller holds conn->lock. */
+/* Use spare pages for @call. Return their number. Caller holds conn->lock. */
 static u32 rpcrdma_svc_spare_take(struct rpcrdma_svc_conn *conn,
 				  struct rpcrdma_svc_call *call)
 {

@@ -133,7 +133,8 @@ rpcrdma_svc_send_planned(struct svc_rqst *rqstp, struct rpcrdma_svc_conn *conn)
 	if (!a.stream)
 		rv->send = NULL;
 	/*
-	 * The segments of @plan, which the Call holds, are not needed any more either.
+	 * The Reply is built, so the Call is not needed any more, nor are the segments of
+	 * @plan, which are in the Call's memory.
 	 */
 	rpcrdma_svc_release_call_v1(rqstp, ep);
 	return rpcrdma_reply_send(&a);

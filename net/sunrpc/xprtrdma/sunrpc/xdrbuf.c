@@ -20,7 +20,7 @@ struct rpcrdma_xdr_range {
 };
 
 /*
- * Return how many bytes of the range are in the next part, and set *@part to their
+ * Return the number of bytes of the range in the next part, and set *@part to their
  * offset in it.
  */
 static __always_inline u32 rpcrdma_xdr_part(u32 *offset, u32 *len,

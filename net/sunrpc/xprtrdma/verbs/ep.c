@@ -340,7 +340,7 @@ void rpcrdma_port_open_later(struct rpcrdma_ep_core *core)
 
 static void rpcrdma_ep_opened_later(struct work_struct *work)
 {
-	/* Memory reclaim may wait for an RPC that waits for this. */
+	/* Memory reclaim may wait for an RPC that waits for the connection to open. */
 	unsigned int nofs = memalloc_nofs_save();
 
 	rpcrdma_core_open_later(&container_of(work, struct rpcrdma_ep,

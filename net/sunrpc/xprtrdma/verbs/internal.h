@@ -82,7 +82,7 @@ void rpcrdma_ep_leave(struct rpcrdma_ep *ep);
 
 void rpcrdma_ep_list(struct rpcrdma_ep *ep);
 void rpcrdma_ep_unlist(struct rpcrdma_ep *ep);
-/* Report an event in the life of a connection. Process context, no lock held. */
+/* Report an event of a connection. Process context, no lock held. */
 void rpcrdma_ep_happened(struct rpcrdma_ep *ep,
 			 const struct rpcrdma_lifecycle_event *event);
 /*
@@ -130,7 +130,7 @@ void rpcrdma_sends_unmap(struct rpcrdma_ep *ep);
 void rpcrdma_sends_free(struct rpcrdma_ep *ep);
 
 /*
- * Release ep->lock after a call of the core. Return what the call has left to do, for
+ * Release ep->lock after a call of the core. Return the actions of that call, for
  * rpcrdma_ep_finish().
  */
 static __always_inline u32 rpcrdma_ep_unlock(struct rpcrdma_ep *ep)
@@ -142,7 +142,7 @@ static __always_inline u32 rpcrdma_ep_unlock(struct rpcrdma_ep *ep)
 	return todo;
 }
 
-/* Do what a call of the core has left to do. No lock held. */
+/* Run the actions that a call of the core returned. No lock held. */
 static __always_inline void rpcrdma_ep_finish(struct rpcrdma_ep *ep, u32 todo)
 {
 	if (unlikely(todo))
@@ -220,7 +220,7 @@ void rpcrdma_exposed_overdue(struct work_struct *work);
 /* ---- send.c ---- */
 
 /*
- * Do what the engine has requested, RPCRDMA_EV_*. Fast path: it requests nothing.
+ * Run the actions that the engine has requested, RPCRDMA_EV_*. Fast path: none.
  * Context: process context, no lock held.
  */
 static inline void rpcrdma_ep_events(struct rpcrdma_ep *ep, u32 events)
@@ -229,7 +229,7 @@ static inline void rpcrdma_ep_events(struct rpcrdma_ep *ep, u32 events)
 		rpcrdma_core_events(&ep->core, events);
 }
 /*
- * Post what the core schedules next, after an event that may have opened the window, freed
+ * Post the work that the core schedules, after an event that may have opened the window, freed
  * space or made a control message due. No lock held.
  */
 void rpcrdma_ep_pump(struct rpcrdma_ep *ep);

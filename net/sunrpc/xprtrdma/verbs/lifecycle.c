@@ -54,7 +54,7 @@ void rpcrdma_port_leave(struct rpcrdma_ep_core *core)
 	rpcrdma_ep_leave(rpcrdma_ep_of(core));
 }
 
-/* Report an event in the life of a connection. Process context, no ep lock held. */
+/* Report an event of a connection. Process context, no ep lock held. */
 void rpcrdma_ep_happened(struct rpcrdma_ep *ep,
 			 const struct rpcrdma_lifecycle_event *event)
 {

@@ -128,6 +128,10 @@ static int rpcrdma_ep_create_qp(struct rpcrdma_ep *ep,
 	ep->device = dev;
 	ep->device_node = ibdev_to_node(dev);
 	ep->core.signal_threshold = RPCRDMA_SIGNAL_BY_QUEUE;
+	/*
+	 * Software devices: soft-RoCE may send in a softirq, and siw needs every Send of
+	 * a page or more signaled (endpoint_send.h).
+	 */
 	if (ib_uses_virt_dma(dev)) {
 		ep->softirq = rdma_protocol_roce(dev, ep->id->port_num);
 		if (rdma_protocol_iwarp(dev, ep->id->port_num))

@@ -28,7 +28,7 @@
  * A failed completion is queued in order, and closes the connection when it is reached:
  * messages that arrived before it are still processed. If a Receive cannot be posted,
  * the connection is closed. If a larger window cannot be allocated, it stays as it is;
- * the core decides how much an allocation is needed, and rpcrdma_recvs_gfp[] translates
+ * the core decides the urgency of an allocation, and rpcrdma_recvs_gfp[] translates
  * that.
  *
  * Locking

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Sending: entries of the transports into the core. Each takes ep->lock, makes one call
- * of the core, releases the lock, and does what that call has left to do.
+ * of the core, releases the lock, and runs the actions that the call returned.
  */
 
 #include <linux/slab.h>

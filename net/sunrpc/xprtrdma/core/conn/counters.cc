@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-/* Counts of what has happened to all connections */
+/* Counts of events of all connections */
 #include <rpcrdma/counters.h>
 
 #include "../internal.hh"

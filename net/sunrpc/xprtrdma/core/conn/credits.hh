@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * Credits (WP 3): how many messages may be sent, how many the peer may send,
- * and when the peer needs a credit grant.
+ * Credits (WP 3): the numbers of messages that this end and its peer may send,
+ * and the rule for credit grants.
  *
  * All counts wrap at 2^32 and are compared by distance only. "Window" means the
  * number of messages that may be sent.
@@ -15,7 +15,7 @@ namespace rpcrdma
 {
 
 /*
- * Return how many messages this end may still send, not counting credit grants
+ * Return the number of messages that this end may still send, not counting credit grants
  * from the reserve.
  */
 static inline s32 window_left(const struct rpcrdma_conn *conn)
@@ -41,7 +41,7 @@ static inline bool room_for_call(const struct rpcrdma_conn *conn)
 }
 
 /*
- * Return how many messages the peer could be permitted beyond those received:
+ * Return the number of messages that the peer could be permitted beyond those received:
  * one Receive stays in reserve for its credit grant. -1: the reserve itself is
  * used up, and no header may be sent because none could keep the invariant.
  */
@@ -51,7 +51,7 @@ static inline s32 available(const struct rpcrdma_conn *conn)
 }
 
 /*
- * Return how many messages the peer may still send, as last advertised to it.
+ * Return the number of messages that the peer may still send, as last advertised to it.
  */
 static inline s32 peer_left(const struct rpcrdma_conn *conn)
 {

@@ -89,7 +89,7 @@ void refused_version(struct rpcrdma_conn *conn, span<v1::ERR_VERS_OCTETS> msg)
 
 /*
  * Choose the version by the first messages (4.2.3, WP 1). Returns true if @msg
- * is to be processed. Only a connection that opens gets here.
+ * is to be processed. Called until the version is chosen.
  */
 [[gnu::noinline]] bool choose_version(struct rpcrdma_conn *conn,
 				      span<v2::COMMON_OCTETS> msg, u32 length)
@@ -262,7 +262,6 @@ receive_one_chunk(struct rpcrdma_conn *conn, const void *msg, u32 length,
 		return false;
 
 	/* A Reply returns this end's own Write chunk: its segment has no limit. */
-
 	const list_limits limits = {
 		.reads = !reply,
 		.writes = 1,

@@ -70,7 +70,7 @@ void set_grant(struct rpcrdma_conn *conn);
 
 /*
  * Return the length of the largest message to receive, if it is known: the peer
- * has announced how much it sends at most (RFC 8797).
+ * has announced its maximum (RFC 8797).
  */
 u32 receive_size(const struct rpcrdma_conn *conn);
 

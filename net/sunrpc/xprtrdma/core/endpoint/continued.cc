@@ -30,7 +30,10 @@ bool post_part(rpcrdma_ep_core *core, rpcrdma_stream *st, const list_head *mrs)
 	rpcrdma_fragment part;
 
 	if (!s) [[unlikely]] {
-		/* The stream ends with the other queued messages. */
+		/*
+		 * The caller closes the connection. The teardown ends the stream with
+		 * the other queued messages.
+		 */
 		list_remove(&st->work.list);
 		list_push_front(&st->work.list, &core->messages);
 		return false;

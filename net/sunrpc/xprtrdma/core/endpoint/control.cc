@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * The configuration of a connection, its setup, what follows from the events of its
- * life, and control messages that the transport asks for. conn/lifecycle.cc has the state
- * machine.
+ * The configuration and setup of a connection, the actions that follow its events, and
+ * control messages that the transport requests. conn/lifecycle.cc has the state machine.
  */
 #include "endpoint.hh"
 

@@ -181,8 +181,8 @@ static inline rpcrdma_fragment next_part(const rpcrdma_ep_core *core,
 }
 
 /*
- * Post the next message of @st; with the first one, the registrations of @mrs. False
- * also means that memory was short.
+ * Post the next message of @st; with the first one, the registrations of @mrs. Return
+ * false if the device refused it, or if memory was short: the connection ends.
  */
 bool post_part(rpcrdma_ep_core *core, rpcrdma_stream *st, const list_head *mrs);
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Posting what the core schedules, and retiring what the device has completed.
+ * Post the work that the core schedules, and retire completed work.
  *
  * Operation
  *
  * Each chain of Work Requests is described by a work item: a Send with what precedes
  * it, an invalidation, or a batch of a transfer. It is posted at once if the Send Queue
  * (queue/send_queue.cc) permits, and queued in core->transfers or core->messages
- * otherwise. rpcrdma_core_pump() posts what is next until nothing more can be posted.
+ * otherwise. rpcrdma_core_pump() posts the next work until nothing more can be posted.
  * Posted work is in core->inflight, in the order of posting, until a completion covers
  * it. Few Work Requests are signaled, so that a completion usually retires several
  * chains. A context or a slot that becomes free is offered to the work that waits for

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * The Send Queue: what may be posted now, and what is next.
+ * The Send Queue: the work that may be posted, and its order.
  *
  * Why every wait ends. Work that fits leaves a batch of slots free in addition to its
  * own. If there are not enough slots for it, more than a batch is in use. A part of

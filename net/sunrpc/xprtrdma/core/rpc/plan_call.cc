@@ -200,7 +200,7 @@ u32 call_planner::make_resources(
 	reply_resources (&resources)[MAX_RESOURCES]) const
 {
 	const struct rpcrdma_props *own = &conn_->cfg.props;
-	/* A refusal requires more than what it refused (7.3.2, 7.3.5). */
+	/* A refusal requires more than the refused Call had (7.3.2, 7.3.5). */
 	const bool larger = call_->retry_limits.reply_needed;
 	const bool instead = larger || call_->retry_limits.no_writes;
 	const bool pull = own->reply_read & RDMA2_REPLY_READ_PULL &&
