@@ -712,7 +712,7 @@ level_interop()
 	# the simulation two of version 1.
 	[ -n "${VERSIONS:-}" ] || export VERSIONS='3 4.2' OURS_VERSIONS=4.2 DIVIDE=yes
 	PREFIX=interop/ scripts/interop.sh --module "$module" --run-dir "$1" \
-		in-tree:ours:1 ours:ours:2 ours:in-tree:1 switch silent drop || status=$?
+		in-tree:ours:1 ours:ours:2 ours:in-tree:1 switch silent drop auth || status=$?
 	results "$1/results" "" >/dev/null
 	[ -s "$1/results" ] || not_ok interop/run "no test ran (status $status), see $1"
 }

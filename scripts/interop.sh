@@ -9,7 +9,8 @@
 #   CASE  CLIENT:SERVER:VERSION, e.g. ours:in-tree:1: the modules of the two, and
 #         the version of RPC-over-RDMA that must result; or "switch": a server
 #         restarts with the other module (only after ours:in-tree:1); or "silent"
-#         or "drop": a server that ignores version 2, or closes the connection
+#         or "drop": a server that ignores version 2, or closes the connection;
+#         or "auth": host authentication
 #         default: all useful ones
 #
 # Prints the tests' results and a table, and fails if a test did. The environment:
@@ -35,9 +36,9 @@ while [ $# -gt 0 ]; do
 	esac
 	shift
 done
-[ $# -gt 0 ] || set -- in-tree:ours:1 ours:ours:2 ours:ours:1 ours:in-tree:1 switch silent drop
+[ $# -gt 0 ] || set -- in-tree:ours:1 ours:ours:2 ours:ours:1 ours:in-tree:1 switch silent drop auth
 for case in "$@"; do
-	[[ $case =~ ^((ours|in-tree):(ours|in-tree):[12]|switch|silent|drop)$ ]] || die "$case is not a case; --help lists them"
+	[[ $case =~ ^((ours|in-tree):(ours|in-tree):[12]|switch|silent|drop|auth)$ ]] || die "$case is not a case; --help lists them"
 done
 [ "$(basename "$module")" = rpcrdma.ko ] && [ -f "$module" ] || die "rpcrdma.ko is not built: run make, or give --module"
 [ -n "$run" ] || run=$(mktemp -d "${TMPDIR:-/tmp}/rpcrdma-interop.XXXXXX")

@@ -6,7 +6,7 @@
 # version of RPC-over-RDMA that the connections must use (1 or 2); if both ends have
 # both, 1 is forced. The case "switch" continues with the mounts of the case before it,
 # which must be ours:in-tree:1. "silent" and "drop" have a server in this guest's user
-# space that ignores version 2, or closes the connection.
+# space that ignores version 2, or closes the connection. "auth" is host authentication.
 # $RUN/nfsio and $RUN/version1-server are the programs of those names, compiled
 # on the host. Tests are called
 #   client-CLIENT-server-SERVER/rpcrdmaPROTOCOL/nfsVERSION/TEST
@@ -274,6 +274,81 @@ case_version1()
 	V1PORT=$((V1PORT + 1))
 }
 
+# ---- host authentication of two hosts, with a secret and an identity each ----
+
+AUTH_CLIENT=client.example.test
+AUTH_SERVER=server.example.test
+
+# The right secret: each end knows the identity of the other one.
+auth_agreed()
+{
+	echo $AUTH_CLIENT >$AUTH_PARAMETERS/host_identity
+	on_server "echo $AUTH_SERVER >$AUTH_PARAMETERS/host_identity"
+	give_secret $AUTH_CLIENT 'a secret of both hosts'
+	on_server "give_secret $AUTH_CLIENT 'a secret of both hosts'"
+	set_auth 2 2
+	on_server "set_auth 2 2"
+	do_mount 4.2 $MNT
+	echo hello >$MNT/hello
+	[ "$(cat $EXPORT/hello)" = hello ]
+	connections | grep "^role=client .* auth=authenticated auth_hash=sha512 identity=$AUTH_SERVER " ||
+		complain "the client does not know the server"
+	on_server connections | grep "^role=server .* auth=authenticated auth_hash=sha512 identity=$AUTH_CLIENT " ||
+		complain "the server does not know the client"
+	do_umount $MNT
+}
+
+# The server has another secret.
+auth_disagreed()
+{
+	on_server "give_secret $AUTH_CLIENT 'another, of the server'"
+	auth_denied 3 "the server refuses this host's identity or secret"
+	on_server "dmesg | grep 'does not prove that it knows the secret; its identity: $AUTH_CLIENT'"
+}
+
+# The server ends the connection of a client that it does not know any more.
+no_server_connection() { ! on_server connections | grep '^role=server'; }
+auth_ended()
+{
+	on_server "give_secret $AUTH_CLIENT 'a secret of both hosts'"
+	do_mount 3 $MNT
+	on_server "drop_secret $AUTH_CLIENT; echo $AUTH_CLIENT >$AUTH_PARAMETERS/end_identity"
+	wait_for 30 no_server_connection
+	on_server "give_secret $AUTH_CLIENT 'a secret of both hosts'"
+	[ "$(cat $MNT/hello)" = hello ]
+	do_umount $MNT
+}
+
+# In-tree has neither version 2 nor secrets.
+auth_in_tree()
+{
+	use_module in-tree
+	! do_mount 3 $MNT retry=0,soft,timeo=50,retrans=1 || complain "the mount did not fail"
+	on_server "dmesg | grep 'host authentication is required, and the peer has only version 1'"
+	on_server "set_auth 1 1"
+	do_mount 3 $MNT
+	[ "$(cat $MNT/hello)" = hello ]
+	do_umount $MNT
+}
+
+auth_over()
+{
+	use_module ours
+	drop_secret $AUTH_CLIENT
+	on_server "drop_secret $AUTH_CLIENT; rm $EXPORT/hello"
+}
+
+case_auth()
+{
+	MNT=/mnt/auth
+	t client-ours-server-ours/rpcrdma2/all/auth-modules 90 set_up ours ours 2
+	t client-ours-server-ours/rpcrdma2/nfs4.2/auth 90 auth_agreed
+	t client-ours-server-ours/rpcrdma2/nfs3/auth-wrong-secret 90 auth_disagreed
+	t client-ours-server-ours/rpcrdma2/nfs3/auth-ended 90 auth_ended
+	t client-in-tree-server-ours/rpcrdma1/nfs3/auth-required 150 auth_in_tree
+	t client-ours-server-ours/rpcrdma2/all/auth-over 90 auth_over
+}
+
 # ---- the run ----------------------------------------------------------------
 
 # Return 0 if NFS $1 does the work of $2 in a divided run.
@@ -339,6 +414,7 @@ for case in "$@"; do
 	after=
 	case $case in
 	silent|drop) case_version1 $case; continue ;;
+	auth) case_auth; continue ;;
 	esac
 	after=client-$client-server-$server/rpcrdma$protocol
 	case_works $client $server $protocol

@@ -7,6 +7,9 @@
 # shellcheck source-path=SCRIPTDIR source=harness.sh
 . "$(dirname "${BASH_SOURCE[0]}")/harness.sh"
 
+# shellcheck source-path=SCRIPTDIR source=hostauth.sh
+. "$(dirname "${BASH_SOURCE[0]}")/hostauth.sh"
+
 SERVER_ADDR=192.0.2.1
 CLIENT_ADDR=192.0.2.2
 ADDR4=$SERVER_ADDR
