@@ -340,13 +340,13 @@ build_guest_tools()
 	cp -r "$(dirname "${BASH_SOURCE[0]}")/tools/ctl" "$1/ctl"
 }
 
-# Build the hostile peer, which needs the libraries of user-space RDMA.
+# Build the hostile peer, which needs the libraries of user-space RDMA and of OpenSSL.
 build_hostile()
 {
 	local from
 	from=$(dirname "${BASH_SOURCE[0]}")/guest/hostile
 	gcc -O2 -D_GNU_SOURCE -Wall -Wextra -Werror -o "$1/hostile" \
-		"$from"/*.c "$from"/{lib,client,server}/*.c -lrdmacm -libverbs
+		"$from"/*.c "$from"/{lib,client,server}/*.c -lrdmacm -libverbs -lcrypto
 }
 
 # Build rpcrdma-ping in the folder $1.

@@ -87,6 +87,12 @@ wrong_cases()
 	complain "$(grep -c '^not ok' $RESULTS) cases failed, the first: $(grep -m1 '^not ok' $RESULTS)"
 }
 
+# secret_for IDENTITY: put the program's secret (hostile/lib/auth.c) into the keyring
+secret_for()
+{
+	printf 'the secret of a hostile peer, 32' | keyctl padd logon rpcrdma:$1 @u
+}
+
 # The tests before and after the hostile ones
 hostile_begin()
 {

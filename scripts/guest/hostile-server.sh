@@ -86,6 +86,22 @@ server_cases()
 	servers_end
 }
 
+# Host authentication, which the client offers
+server_auth()
+{
+	local i shares=6 status=0
+	gateway_up
+	secret_for hostile
+	echo hostile >/sys/module/rpcrdma/parameters/host_identity
+	baseline
+	for ((i = 1; i <= shares; i++)); do
+		server_begin $((10 + i)) 3 $i/$shares auth
+	done
+	servers_end || status=$?
+	echo >/sys/module/rpcrdma/parameters/host_identity
+	return $status
+}
+
 # A step takes longer than the client's: most wait for time limits, too.
 server_walk()
 {
@@ -100,6 +116,8 @@ server_walk()
 
 hostile_begin
 t server.cases 200 server_cases
+case_results server
+t server.auth 120 server_auth
 case_results server
 t server.walk 80 server_walk
 case_results server

@@ -107,6 +107,19 @@ client_latency()
 	aftermath
 }
 
+# Host authentication, which the program's clients must use
+client_auth()
+{
+	local status=0
+	secret_for hostile
+	baseline
+	echo 2 >/sys/module/rpcrdma/parameters/svc_host_auth
+	"$HOSTILE" client $ADDR4 $PORT auth >$RESULTS || status=$?
+	echo 1 >/sys/module/rpcrdma/parameters/svc_host_auth
+	aftermath
+	[ $status -eq 0 ] || wrong_cases
+}
+
 client_walk()
 {
 	baseline
@@ -119,6 +132,8 @@ for group in prefix opening properties messages credits chunks placing pulling c
 	t client.$group 40 client_cases $group
 	case_results client
 done
+t client.auth 60 client_auth
+case_results client
 t client.pressure 60 client_pressure
 case_results client
 if [ $PRESSURE -gt 0 ]; then

@@ -251,6 +251,16 @@ static void take_completion(struct ibv_wc *wc)
 		on_news(p);
 }
 
+/* Copy private data: acknowledging the event frees it. */
+static void keep_private(const struct rdma_conn_param *param, uint8_t to[8])
+{
+	size_t len = param->private_data_len;
+
+	memset(to, 0, 8);
+	if (param->private_data)
+		memcpy(to, param->private_data, len < 8 ? len : 8);
+}
+
 static void take_cm_event(struct rdma_cm_event *event)
 {
 	struct peer *p = event->id->context;
@@ -258,7 +268,11 @@ static void take_cm_event(struct rdma_cm_event *event)
 	switch (event->event) {
 	case RDMA_CM_EVENT_ADDR_RESOLVED:
 	case RDMA_CM_EVENT_ROUTE_RESOLVED:
+		p->connected = true;
+		break;
 	case RDMA_CM_EVENT_ESTABLISHED:
+		if (!p->server)
+			keep_private(&event->param.conn, p->peer_private);
 		p->connected = true;
 		break;
 	case RDMA_CM_EVENT_CONNECT_REQUEST:
@@ -283,17 +297,6 @@ static void take_cm_event(struct rdma_cm_event *event)
 	}
 	if (on_news && p)
 		on_news(p);
-}
-
-/* Copy the private data of a request: acknowledging the event frees it. */
-static void keep_private(const struct rdma_conn_param *param)
-{
-	size_t len = param->private_data_len;
-
-	memset(request_private, 0, sizeof(request_private));
-	if (param->private_data)
-		memcpy(request_private, param->private_data,
-		       len < sizeof(request_private) ? len : sizeof(request_private));
 }
 
 void run_once(int ms)
@@ -327,7 +330,7 @@ void run_once(int ms)
 		struct rdma_cm_event copy = *event;
 
 		if (event->event == RDMA_CM_EVENT_CONNECT_REQUEST) {
-			keep_private(&event->param.conn);
+			keep_private(&event->param.conn, request_private);
 			/*
 			 * The handler may destroy the id, which requires the
 			 * acknowledgement.
@@ -384,7 +387,9 @@ void peer_param(struct peer *p, struct rdma_conn_param *param, uint32_t words[2]
 	if (p->private_words[0] || p->private_words[1])
 		memcpy(words, p->private_words, 8);
 	memset(param, 0, sizeof(*param));
+	memset(p->own_private, 0, sizeof(p->own_private));
 	if (!p->no_private) {
+		memcpy(p->own_private, words, sizeof(p->own_private));
 		param->private_data = words;
 		param->private_data_len = 8;
 	}

@@ -57,6 +57,8 @@ struct peer {
 	bool no_private;	/* no RFC 8797 message */
 	bool inv_ok;		/* announces remote invalidation */
 	uint32_t private_words[2];	/* used instead of the valid ones, if not zero */
+	/* The first bytes of both ends' private data */
+	uint8_t own_private[8], peer_private[8];
 
 	uint8_t *mem;		/* Receives, then Sends */
 	struct ibv_mr *mr;

@@ -21,6 +21,7 @@ uint32_t hit_serial;
 uint32_t errors[128];
 uint32_t replies;
 const char *wrong;
+const struct msg *opening_msg;
 
 static bool fits(const struct call *c)
 {
@@ -117,8 +118,9 @@ static void serve(struct peer *p, struct msg *m)
 		} else if (opening_armed(PROPS)) {
 			hits++;
 			hit_serial = p->serial;
+			opening_msg = m;
 			armed->run(p, NULL);
-		} else {
+		} else if (get(m->data, 16) & TPMORE || get(m->data, PREFIX)) {
 			answer_props(p);
 		}
 		break;
@@ -169,6 +171,7 @@ static void request(struct rdma_cm_id *id)
 	assume_personality(p);
 	peer_setup(p);
 	peer_param(p, &param, words);
+	memcpy(p->peer_private, request_private, sizeof(p->peer_private));
 	if (rdma_accept(id, &param))
 		p->closed = true;
 	current = p;

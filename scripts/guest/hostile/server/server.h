@@ -206,6 +206,7 @@ extern uint32_t hit_serial;		/* serial of the case's connection */
 extern uint32_t errors[128];		/* ERRORs received, by code */
 extern uint32_t replies;		/* Replies received */
 extern const char *wrong;		/* set by a case that has found an error itself */
+extern const struct msg *opening_msg;	/* the client's first message, for a case */
 
 void listen_at(const char *at);
 /* Serve until @done, or for @ms. Return false if it is not done. */
