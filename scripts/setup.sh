@@ -33,7 +33,7 @@ check=(ccache g++ cmake pkg-config libgtest-dev clang libclang-rt-14-dev clang-f
        lintian rpmlint man-db openssl debootstrap debian-archive-keyring pahole zstd
        systemd udev nftables tshark bpftrace)
 
-cost=(python3 python3-matplotlib libibverbs-dev librdmacm-dev ibverbs-providers libssl-dev)
+cost=(python3 python3-matplotlib libibverbs-dev librdmacm-dev ibverbs-providers libssl-dev keyutils)
 tools=(make g++ binutils nlohmann-json3-dev libibverbs-dev librdmacm-dev ibverbs-providers libssl-dev)
 bench=(make g++ libbenchmark-dev clang libclang-rt-14-dev)
 

@@ -132,7 +132,11 @@ def table(figures, kinds):
     lines = [["operation.octets.depth", "what"] + [NAMES[k] for k in kinds]]
     if base:
         lines[0] += [f"{NAMES[k]} / in-tree" for k in kinds if k not in ("own", "tcp")]
-    for row, first in figures[kinds[0]].items():
+    rows = {}
+    for kind in kinds:
+        for row, numbers in figures[kind].items():
+            rows.setdefault(row, numbers)
+    for row, first in rows.items():
         for what in first:
             numbers = {k: figures[k].get(row, {}).get(what) for k in kinds}
             line = [row, what] + ["" if n is None else shown(what, n) for n in numbers.values()]

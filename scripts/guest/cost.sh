@@ -20,6 +20,10 @@ TIMEOUT_SCALE=${TIMEOUT_SCALE:-1}
 . "$(dirname "$0")/nfs.sh"
 # shellcheck source-path=SCRIPTDIR source=krb5.sh
 . "$(dirname "$0")/krb5.sh"
+# shellcheck source-path=SCRIPTDIR source=work.sh
+. "$(dirname "$0")/work.sh"
+# shellcheck source-path=SCRIPTDIR source=hostauth.sh
+. "$(dirname "$0")/hostauth.sh"
 
 # Print the free memory in KiB, after caches were dropped.
 free_memory()
@@ -92,6 +96,35 @@ grid()
 	done
 }
 
+# Write the addresses of functions when the work is done, because modules may be loaded for it.
+symbols()
+{
+	cat /proc/kallsyms >/tmp/kallsyms
+	grep -E '^[0-9a-f]+ [tTwW] ' /tmp/kallsyms >$RUN/kallsyms
+}
+
+# reconnects NAME COUNT: a mount's connection ends and is opened again, and nothing else
+reconnects()
+{
+	mount_it 3 ,nolock $EXPORT
+	"$RUN/nfswork" $MNT reconnect "$(client_transports)" $ADDR4 $1 $2 >>$RUN/work
+	connections >>$RUN/connections || true
+	do_umount $MNT
+}
+
+# Connections, without and with host authentication
+connecting()
+{
+	reconnects connect $1
+	grep -q 'role=client .*version=2' $RUN/connections || return 0
+	set_secret
+	set_auth 2 2
+	reconnects connect+auth $1
+	[ "$(grep -c ' auth=authenticated ' $RUN/connections)" -eq 2 ]
+	set_auth 1 1
+	drop_secret
+}
+
 rdma_up
 nfs_services_up
 modprobe rpcrdma "$@"
@@ -102,16 +135,19 @@ nfsd_up
 path=/
 [ $vers != 3 ] || path=$EXPORT
 mount_it $vers "" $path
-cat /proc/kallsyms >/tmp/kallsyms
-grep -E '^[0-9a-f]+ [tTwW] ' /tmp/kallsyms >$RUN/kallsyms
+trap symbols EXIT
 if [ $length = grid ]; then
 	grid >$RUN/work
 else
 	"$RUN/nfswork" $MNT $length >$RUN/work
 fi
-cat $RUN/work
 connections | tee $RUN/connections
 do_umount $MNT
+case $proto.$length in
+rdma.long) connecting 100 ;;
+rdma.short) connecting 24 ;;
+esac
+cat $RUN/work
 [ $length = long ] || exit 0
 
 # The memory of an idle connection: version 3 opens the requested number of

@@ -5,12 +5,15 @@
  *
  *   nfswork DIR short|long
  *   nfswork DIR NAME...
+ *   nfswork DIR reconnect TRANSPORT ADDRESS NAME COUNT
  *
  * Prints a line "WORK NAME COUNT" for each kind, in the order of the marks. NAME is
  * OPERATION, or OPERATION.BYTES.DEPTH, where DEPTH operations are outstanding at a time.
  * The second form performs the named kinds (scripts/cost.sh lists them). A variant may
  * follow BYTES.DEPTH. The variant "unaligned" begins 100 bytes after a
  * page's start in memory and in the file. The caller provides for all other variants.
+ * The third form ends the connection of a transport to ADDRESS, and connects it again for
+ * an RPC, COUNT times. TRANSPORT is its folder in sysfs.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -24,6 +27,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
@@ -298,12 +302,58 @@ static void grid_row(const char *dir, const char *path, const char *name)
 	}
 }
 
+/* Linux 6.1 wakes no waiter for a transport's lock. So wait until it is free. */
+static void wait_unlocked(const char *transport)
+{
+	char path[PATH_MAX], state[256];
+	ssize_t n;
+	int f;
+
+	snprintf(path, sizeof(path), "%s/xprt_state", transport);
+	do {
+		f = open(path, O_RDONLY);
+		n = f < 0 ? -1 : read(f, state, sizeof(state) - 1);
+		if (n < 0)
+			fail(path);
+		state[n] = 0;
+		close(f);
+	} while (strstr(state, "LOCKED"));
+}
+
+/* Writing an address, even the same, ends the connection. FSSTAT is never cached. */
+static void reconnect(const char *dir, const char *transport, const char *address,
+		      const char *name, int count)
+{
+	char path[PATH_MAX];
+	struct statfs st;
+	int i, f;
+
+	snprintf(path, sizeof(path), "%s/dstaddr", transport);
+	for (i = -4; i < count; i++) {
+		if (!i)
+			MARK_BEGIN;
+		wait_unlocked(transport);
+		f = open(path, O_WRONLY);
+		if (f < 0 || write(f, address, strlen(address)) < 0)
+			fail(path);
+		close(f);
+		if (statfs(dir, &st))
+			fail(dir);
+	}
+	MARK_END;
+	printf("WORK %s %d\n", name, count);
+}
+
 int main(int argc, char **argv)
 {
 	char path[PATH_MAX];
 	int i, many, few;
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
+	if (argc == 7 && !strcmp(argv[2], "reconnect")) {
+		reconnect(argv[1], argv[3], argv[4], argv[5], atoi(argv[6]));
+		return 0;
+	}
 	if (argc < 3) {
 		fprintf(stderr, "usage: nfswork DIR short|long|NAME...\n");
 		return 2;
