@@ -3,7 +3,9 @@
  * The endpoint, compiled against wrappers of the functions it calls.
  */
 
+#include <crypto/dh.h>
 #include <crypto/hash.h>
+#include <crypto/kpp.h>
 #include <keys/user-type.h>
 #include <linux/dma-mapping.h>
 #include <linux/key.h>
@@ -37,7 +39,7 @@ struct key *shim_secrets[SHIM_LOOKUPS];
 unsigned int shim_lookups;
 struct key *shim_peer_key;
 void (*shim_at_lookup)(unsigned int n);
-bool shim_no_hash;
+bool shim_no_hash, shim_no_dh;
 
 static atomic_t shim_countdown;
 static bool shim_has_failed;
@@ -491,6 +493,10 @@ static struct crypto_shash *shim_alloc_shash(const char *name, u32 type, u32 mas
 	(shim_fault() ? -ENOMEM : crypto_shash_setkey(__VA_ARGS__))
 #define crypto_shash_final(...) \
 	(shim_fault() ? -EINVAL : crypto_shash_final(__VA_ARGS__))
+/* ---- Diffie-Hellman ---- */
+
+#include "kpp.h"
+
 #undef ib_alloc_pd
 #define ib_alloc_pd(dev, flags)			shim_alloc_pd(dev)
 #define ib_dealloc_pd(pd)			shim_dealloc_pd(pd)
@@ -554,12 +560,19 @@ static struct crypto_shash *shim_alloc_shash(const char *name, u32 type, u32 mas
 #include "../../net/sunrpc/xprtrdma/verbs/qp.c"
 #include "../../net/sunrpc/xprtrdma/verbs/cm.c"
 #include "../../net/sunrpc/xprtrdma/verbs/hostauth.c"
+#include "../../net/sunrpc/xprtrdma/verbs/hostauth_dh.c"
 #include "../../net/sunrpc/xprtrdma/verbs/ep.c"
 #include "../../net/sunrpc/xprtrdma/verbs/listen.c"
 
 void shim_set_identity(const char *identity)
 {
 	strscpy(rpcrdma_host_identity, identity, sizeof(rpcrdma_host_identity));
+}
+
+void shim_find_dh(void)
+{
+	shim_no_dh = false;
+	rpcrdma_dh_absent = 0;
 }
 
 int shim_end_identity(const char *identity)

@@ -28,6 +28,12 @@ static void auth_modes(struct shim_pair *pair, u8 client, u8 server)
 	pair->server_params.auth = server;
 }
 
+static void auth_dh_modes(struct shim_pair *pair, u8 client, u8 server)
+{
+	pair->client_params.auth_dh = client;
+	pair->server_params.auth_dh = server;
+}
+
 static u64 auth_count(enum rpcrdma_counter counter)
 {
 	return rpcrdma_counted(&init_net, counter);
@@ -36,6 +42,11 @@ static u64 auth_count(enum rpcrdma_counter counter)
 static enum rpcrdma_auth_result auth_result(const struct shim_side *side)
 {
 	return rpcrdma_conn_auth_result(&side->ep->core.conn);
+}
+
+static const char *auth_group(const struct shim_side *side)
+{
+	return rpcrdma_auth_group_name(&side->ep->core.conn);
 }
 
 /* Both ends know the secret. */
@@ -178,7 +189,7 @@ static void auth_no_identity(struct kunit *test)
  * Fail the look-ups, the crypto API and everything else, one operation a round. No
  * connection opens without authentication because of that, and a client may retry.
  */
-static void auth_after_any_fault(struct kunit *test)
+static void auth_each_fault(struct kunit *test, u8 dh)
 {
 	struct key *key = auth_key(test, auth_secret, SECRET_OCTETS);
 	struct shim_pair *pair = test->priv;
@@ -195,6 +206,7 @@ static void auth_after_any_fault(struct kunit *test)
 	pair->server_params.sends = 2;
 	pair->server_params.reads = 8;
 	auth_modes(pair, RPCRDMA_AUTH_OFFER, RPCRDMA_AUTH_OFFER);
+	auth_dh_modes(pair, dh, dh);
 	for (n = 1; n < 1000; n++) {
 		shim_find(key);
 		shim_fail_at(n);
@@ -204,6 +216,8 @@ static void auth_after_any_fault(struct kunit *test)
 			opened++;
 			KUNIT_EXPECT_EQ_MSG(test, auth_result(&pair->client),
 					    RPCRDMA_AUTH_DONE, "%u", n);
+			KUNIT_EXPECT_STREQ(test, auth_group(&pair->client),
+					   dh ? "ffdhe3072" : "none");
 		}
 		failed = shim_failed();
 		shim_fail_at(0);
@@ -218,6 +232,69 @@ static void auth_after_any_fault(struct kunit *test)
 	/* Each look-up of the server, and both calculations */
 	KUNIT_EXPECT_GE(test, auth_count(RPCRDMA_COUNT_AUTHS_UNAVAILABLE),
 			unavailable + 6);
+	shim_find(NULL);
+	key_put(key);
+}
+
+static void auth_after_any_fault(struct kunit *test)
+{
+	auth_each_fault(test, RPCRDMA_AUTH_NONE);
+}
+
+/* A lack of memory does not make an end continue without Diffie-Hellman. */
+static void auth_dh_after_any_fault(struct kunit *test)
+{
+	auth_each_fault(test, RPCRDMA_AUTH_OFFER);
+}
+
+/* Both ends have Diffie-Hellman, and compute twice each. */
+static void auth_dh_proven(struct kunit *test)
+{
+	struct key *key = auth_key(test, auth_secret, SECRET_OCTETS);
+	u64 calculations = auth_count(RPCRDMA_COUNT_AUTHS_DH);
+	struct shim_pair *pair = test->priv;
+
+	shim_find(key);
+	auth_modes(pair, RPCRDMA_AUTH_REQUIRE, RPCRDMA_AUTH_OFFER);
+	auth_dh_modes(pair, RPCRDMA_AUTH_OFFER, RPCRDMA_AUTH_REQUIRE);
+	shim_open(test);
+	KUNIT_EXPECT_EQ(test, auth_result(&pair->client), RPCRDMA_AUTH_DONE);
+	KUNIT_EXPECT_STREQ(test, auth_group(&pair->client), "ffdhe3072");
+	KUNIT_EXPECT_STREQ(test, auth_group(&pair->server), "ffdhe3072");
+	KUNIT_EXPECT_EQ(test, auth_count(RPCRDMA_COUNT_AUTHS_DH), calculations + 4);
+	/* No private value is left. */
+	KUNIT_EXPECT_PTR_EQ(test, pair->client.ep->auth_private, NULL);
+	KUNIT_EXPECT_PTR_EQ(test, pair->server.ep->auth_private, NULL);
+	shim_disconnect(test, pair);
+	shim_find(NULL);
+	key_put(key);
+}
+
+/* A kernel without it, which is asked again only after a time */
+static void auth_dh_absent(struct kunit *test)
+{
+	struct key *key = auth_key(test, auth_secret, SECRET_OCTETS);
+	struct shim_pair *pair = test->priv;
+
+	shim_find(key);
+	shim_no_dh = true;
+	auth_modes(pair, RPCRDMA_AUTH_REQUIRE, RPCRDMA_AUTH_REQUIRE);
+	auth_dh_modes(pair, RPCRDMA_AUTH_OFFER, RPCRDMA_AUTH_OFFER);
+	shim_open(test);
+	KUNIT_EXPECT_EQ(test, auth_result(&pair->client), RPCRDMA_AUTH_DONE);
+	KUNIT_EXPECT_STREQ(test, auth_group(&pair->client), "none");
+	shim_disconnect(test, pair);
+
+	shim_no_dh = false;
+	auth_dh_modes(pair, RPCRDMA_AUTH_REQUIRE, RPCRDMA_AUTH_OFFER);
+	KUNIT_EXPECT_EQ(test, shim_connect(pair), -EACCES);
+	shim_disconnect(test, pair);
+
+	shim_find_dh();
+	shim_find(key);
+	shim_open(test);
+	KUNIT_EXPECT_STREQ(test, auth_group(&pair->client), "ffdhe3072");
+	shim_disconnect(test, pair);
 	shim_find(NULL);
 	key_put(key);
 }
@@ -359,6 +436,7 @@ static void auth_test_exit(struct kunit *test)
 {
 	shim_find(NULL);
 	shim_no_hash = false;
+	shim_find_dh();
 	shim_at_lookup = NULL;
 	shim_set_identity("");
 	shim_test_exit(test);
@@ -371,6 +449,9 @@ static struct kunit_case auth_cases[] = {
 	KUNIT_CASE(auth_not_offered),
 	KUNIT_CASE(auth_no_identity),
 	KUNIT_CASE(auth_after_any_fault),
+	KUNIT_CASE(auth_dh_proven),
+	KUNIT_CASE(auth_dh_absent),
+	KUNIT_CASE(auth_dh_after_any_fault),
 	KUNIT_CASE(auth_no_algorithm),
 	KUNIT_CASE(auth_closed_meanwhile),
 	KUNIT_CASE(auth_address),

@@ -119,6 +119,9 @@ extern struct key *shim_peer_key;
 extern void (*shim_at_lookup)(unsigned int n);
 /* The kernel has no HMAC. */
 extern bool shim_no_hash;
+/* The kernel has no Diffie-Hellman; shim_find_dh() ends that. */
+extern bool shim_no_dh;
+void shim_find_dh(void);
 /* Return a key with @octets bytes of @secret, or an ERR_PTR(). */
 struct key *shim_key(const char *secret, size_t octets);
 /* Return a key with the identity that a peer must prove. */

@@ -634,6 +634,7 @@ if [ $MODULE_KIND = ours ]; then
 		t auth.$how 90 auth_$how
 	done
 	t auth.revoked-under-load 180 auth_revoked_under_load
+	t auth.groups 90 auth_groups
 	t auth.reconnects 120 auth_reconnects
 	t auth.off 20 auth_off
 fi

@@ -76,6 +76,46 @@ auth_secret()
 	auth_mounts $1 authenticated authenticated
 }
 
+# groups_are NAME: both ends of the mount's connection say so
+groups_are()
+{
+	[ "$(connections | grep -c " auth=authenticated .* auth_dh=$1 .*state=open ")" -eq 2 ] || {
+		connections
+		complain "both ends do not report the group $1"
+	}
+}
+
+# group_mounts NAME
+group_mounts()
+{
+	local status=0
+	do_mount 4.2 /mnt-auth
+	groups_are $1 || status=$?
+	umount /mnt-auth
+	return $status
+}
+
+# Diffie-Hellman: without, by default, and required. The kernel in User-Mode Linux has none.
+auth_groups()
+{
+	local status=0 name=ffdhe3072
+	grep -qx 'name *: dh' /proc/crypto || name=none
+	set_auth 2 2
+	set_secret
+	echo 0 >$AUTH_PARAMETERS/auth_dh
+	group_mounts none || status=1
+	echo 1 >$AUTH_PARAMETERS/auth_dh
+	group_mounts $name || status=1
+	echo 2 >$AUTH_PARAMETERS/auth_dh
+	if [ $name = none ]; then
+		auth_denied 4.2 'algorithm' || status=1
+	else
+		group_mounts $name || status=1
+	fi
+	echo 1 >$AUTH_PARAMETERS/auth_dh
+	return $status
+}
+
 # A secret is revoked: a connection goes on until it ends, and there is no other.
 auth_revoked()
 {

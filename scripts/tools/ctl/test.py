@@ -406,7 +406,7 @@ class Counters(unittest.TestCase):
         # Those that are no trouble
         self.assertEqual(names - set(doctor.COUNTED),
                          {"opened", "closed", "fallbacks", "rejects_stale",
-                          "auths_started", "auths_done"})
+                          "auths_started", "auths_done", "auths_dh"})
 
 
 class Specification(unittest.TestCase):
@@ -496,6 +496,8 @@ class Status(Test):
         for connected, wanted in (
                 (dict(auth="authenticated", identity="nfs.test"), "authenticated as nfs.test "
                  r"\(sha512\)"),
+                ({"auth": "authenticated", "identity": "nfs.test", "auth-dh": "ffdhe3072"},
+                 r"authenticated as nfs.test \(sha512, ffdhe3072\)"),
                 (dict(auth="unused", identity="none"), "not authenticated: the peer takes"),
                 (dict(auth="failed", identity="x", state="closing"), "authentication failed")):
             self.host.family.answers["connections"] = [

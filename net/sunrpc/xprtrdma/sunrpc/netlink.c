@@ -68,7 +68,8 @@ static int rpcrdma_netlink_put_ep(struct sk_buff *skb, struct rpcrdma_ep *ep)
 			       RPCRDMA_A_CONNECTION_PAD) ?:
 	     nla_put_string(skb, RPCRDMA_A_CONNECTION_AUTH, view.auth) ?:
 	     nla_put_string(skb, RPCRDMA_A_CONNECTION_AUTH_HASH, view.auth_hash) ?:
-	     nla_put_string(skb, RPCRDMA_A_CONNECTION_IDENTITY, view.identity);
+	     nla_put_string(skb, RPCRDMA_A_CONNECTION_IDENTITY, view.identity) ?:
+	     nla_put_string(skb, RPCRDMA_A_CONNECTION_AUTH_DH, view.auth_dh);
 	if (!rc && view.fallback)
 		rc = nla_put_flag(skb, RPCRDMA_A_CONNECTION_FALLBACK);
 	if (!rc && view.reason)

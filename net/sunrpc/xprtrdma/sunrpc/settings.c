@@ -90,6 +90,8 @@ RPCRDMA_PARAM(host_auth,
 	      "client: host authentication: 0 none, 1 if both ends have a secret, 2 required");
 RPCRDMA_PARAM(svc_host_auth,
 	      "server: host authentication: 0 none, 1 if both ends have a secret, 2 required");
+RPCRDMA_PARAM(auth_dh,
+	      "Diffie-Hellman in host authentication: 0 none, 1 if both ends have a group, 2 required");
 RPCRDMA_PARAM(svc_max_version, "server: highest protocol version to use (1..2)");
 
 /* ---- sysctl ---- */

@@ -82,8 +82,11 @@ static void rpcrdma_auth_no_identity(void)
 
 #if IS_ENABLED(CONFIG_KEYS) && IS_REACHABLE(CONFIG_CRYPTO_HASH)
 
+/* @shared: the shared secret of a Diffie-Hellman exchange, if @req has one */
 static int rpcrdma_auth_digest(struct crypto_shash *tfm,
-			       const struct rpcrdma_auth_piece *input, u8 *proof)
+			       const struct rpcrdma_auth_request *req,
+			       const struct rpcrdma_auth_piece *input,
+			       const u8 *shared, u8 *proof)
 {
 	SHASH_DESC_ON_STACK(desc, tfm);
 	unsigned int i;
@@ -93,6 +96,10 @@ static int rpcrdma_auth_digest(struct crypto_shash *tfm,
 	rc = crypto_shash_init(desc);
 	for (i = 0; !rc && i < RPCRDMA_AUTH_PIECES; i++)
 		rc = crypto_shash_update(desc, input[i].data, input[i].octets);
+	if (!rc && req->dh.group)
+		rc = crypto_shash_update(desc, req->dh.client_public,
+					 req->dh.octets) ?:
+		     crypto_shash_update(desc, shared, req->dh.octets);
 	if (!rc)
 		rc = crypto_shash_final(desc, proof);
 	shash_desc_zero(desc);
@@ -102,6 +109,7 @@ static int rpcrdma_auth_digest(struct crypto_shash *tfm,
 /* Compute both HMACs of @req. A failure says nothing about the secret. */
 static int rpcrdma_auth_proofs(const struct rpcrdma_auth_request *req,
 			       const struct user_key_payload *secret,
+			       const u8 *shared,
 			       struct rpcrdma_auth_answer *answer)
 {
 	static const char *const names[] = {
@@ -117,9 +125,11 @@ static int rpcrdma_auth_proofs(const struct rpcrdma_auth_request *req,
 		return PTR_ERR(tfm) == -ENOMEM ? -ENOMEM : -EOPNOTSUPP;
 	rc = crypto_shash_setkey(tfm, secret->data, secret->datalen);
 	if (!rc)
-		rc = rpcrdma_auth_digest(tfm, req->input[0], answer->proof[0]);
+		rc = rpcrdma_auth_digest(tfm, req, req->input[0], shared,
+					 answer->proof[0]);
 	if (!rc)
-		rc = rpcrdma_auth_digest(tfm, req->input[1], answer->proof[1]);
+		rc = rpcrdma_auth_digest(tfm, req, req->input[1], shared,
+					 answer->proof[1]);
 	/* Zeroes the key. */
 	crypto_free_shash(tfm);
 	return rc ? -EOPNOTSUPP : 0;
@@ -130,6 +140,7 @@ static int rpcrdma_auth_proofs(const struct rpcrdma_auth_request *req,
  * have the kernel's credentials, which are root's. Sleeps.
  */
 static int rpcrdma_auth_secret(const struct rpcrdma_auth_request *req,
+			       const u8 *shared,
 			       struct rpcrdma_auth_answer *answer)
 {
 	char name[sizeof(RPCRDMA_AUTH_PREFIX) + RPCRDMA_AUTH_MAX_IDENTITY];
@@ -152,7 +163,7 @@ static int rpcrdma_auth_secret(const struct rpcrdma_auth_request *req,
 		rc = -EINVAL;
 	}
 	if (!rc && req->what == RPCRDMA_AUTH_ASK_PROOFS)
-		rc = rpcrdma_auth_proofs(req, secret, answer);
+		rc = rpcrdma_auth_proofs(req, secret, shared, answer);
 	up_read(&key->sem);
 	key_put(key);
 	return rc;
@@ -224,6 +235,7 @@ static int rpcrdma_auth_expected(struct rpcrdma_ep *ep,
 }
 
 static int rpcrdma_auth_secret(const struct rpcrdma_auth_request *req,
+			       const u8 *shared,
 			       struct rpcrdma_auth_answer *answer)
 {
 	return -EOPNOTSUPP;
@@ -232,6 +244,34 @@ static int rpcrdma_auth_secret(const struct rpcrdma_auth_request *req,
 #endif
 
 /* ---- The handshake of a connection ---- */
+
+/* Compute the proofs after the shared secret of a Diffie-Hellman exchange. */
+static int rpcrdma_auth_exchange(struct rpcrdma_ep *ep,
+				 const struct rpcrdma_auth_request *req,
+				 struct rpcrdma_auth_answer *answer)
+{
+	u8 *shared = kmalloc(req->dh.octets, GFP_NOFS);
+	int rc = -ENOMEM;
+
+	if (shared)
+		rc = rpcrdma_dh_shared(ep, &req->dh, shared);
+	if (!rc)
+		rc = rpcrdma_auth_secret(req, shared, answer);
+	kfree_sensitive(shared);
+	return rc;
+}
+
+static int rpcrdma_auth_compute(struct rpcrdma_ep *ep,
+				const struct rpcrdma_auth_request *req,
+				struct rpcrdma_auth_answer *answer)
+{
+	if (!req->dh.group || req->what == RPCRDMA_AUTH_ASK_SECRET)
+		return rpcrdma_auth_secret(req, NULL, answer);
+	rpcrdma_port_count(&ep->core, RPCRDMA_COUNT_AUTHS_DH);
+	if (req->what == RPCRDMA_AUTH_ASK_KEYS)
+		return rpcrdma_dh_keys(ep, &req->dh, answer->public_value);
+	return rpcrdma_auth_exchange(ep, req, answer);
+}
 
 void rpcrdma_auth_answer(struct work_struct *work)
 {
@@ -246,7 +286,7 @@ void rpcrdma_auth_answer(struct work_struct *work)
 	rpcrdma_auth_next(&ep->core.conn, &req);
 	spin_unlock(&ep->lock);
 	if (req.what != RPCRDMA_AUTH_ASK_NOTHING) {
-		answer.status = rpcrdma_auth_secret(&req, &answer);
+		answer.status = rpcrdma_auth_compute(ep, &req, &answer);
 		if (!*req.server && (!answer.status ||
 				     ep->params.auth == RPCRDMA_AUTH_REQUIRE))
 			rpcrdma_auth_no_identity();
@@ -279,14 +319,20 @@ static struct rpcrdma_hostauth *rpcrdma_auth_alloc(struct rpcrdma_ep *ep,
 {
 	struct rpcrdma_hostauth *auth = kzalloc(sizeof(*auth), GFP_NOFS);
 	u8 nonce[RPCRDMA_AUTH_NONCE];
+	int dh = 0;
 
 	if (!auth)
 		return NULL;
 	get_random_bytes(nonce, sizeof(nonce));
-	if (!rpcrdma_auth_init(auth, own, ep->auth_expected ?: "", nonce)) {
+	if (ep->params.auth_dh != RPCRDMA_AUTH_NONE)
+		dh = rpcrdma_dh_available();
+	if (dh < 0 ||
+	    !rpcrdma_auth_init(auth, own, ep->auth_expected ?: "", nonce)) {
 		kfree_sensitive(auth);
 		return NULL;
 	}
+	rpcrdma_auth_set_groups(auth, ep->params.auth_dh,
+				dh ? RPCRDMA_AUTH_ALL_GROUPS : 0);
 	return auth;
 }
 
@@ -326,7 +372,7 @@ int rpcrdma_auth_setup(struct rpcrdma_ep *ep)
 		rpcrdma_auth_no_identity();
 	if (!*own)
 		return 0;
-	rc = rpcrdma_auth_secret(&req, NULL);
+	rc = rpcrdma_auth_secret(&req, NULL, NULL);
 	/* No statement about the secret: do not connect without it. */
 	if (rc == -ENOMEM)
 		return rc;
@@ -351,6 +397,7 @@ u32 rpcrdma_port_hello(struct rpcrdma_ep_core *core, struct rpcrdma_recv *rv)
 
 void rpcrdma_auth_free(struct rpcrdma_ep *ep)
 {
+	rpcrdma_dh_free(ep);
 	kfree_sensitive(ep->core.control.auth);
 	kfree(ep->auth_expected);
 }

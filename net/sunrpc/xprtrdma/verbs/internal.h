@@ -264,6 +264,25 @@ int rpcrdma_auth_setup(struct rpcrdma_ep *ep);
 void rpcrdma_auth_answer(struct work_struct *work);
 void rpcrdma_auth_free(struct rpcrdma_ep *ep);
 
+/* ---- hostauth_dh.c ---- */
+
+int rpcrdma_dh_available(void);
+
+/*
+ * Generate a private value of @ep and its public value. Sleeps; the caller has set the
+ * flag for allocations without file systems.
+ * Return: 0, -ENOMEM or -EOPNOTSUPP.
+ */
+int rpcrdma_dh_keys(struct rpcrdma_ep *ep, const struct rpcrdma_auth_dh *dh,
+		    u8 *public_value);
+
+/* Compute the shared secret, likewise, and free the private value. */
+int rpcrdma_dh_shared(struct rpcrdma_ep *ep, const struct rpcrdma_auth_dh *dh,
+		      u8 *shared);
+
+/* Free the private value, if there is one. */
+void rpcrdma_dh_free(struct rpcrdma_ep *ep);
+
 /* ---- cm.c ---- */
 
 int rpcrdma_ep_cm_handler(struct rdma_cm_id *id,

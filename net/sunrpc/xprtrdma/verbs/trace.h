@@ -116,6 +116,7 @@ TRACE_EVENT(rpcrdma_disconnect,
 /* ---- Host authentication ---- */
 
 TRACE_DEFINE_ENUM(RPCRDMA_AUTH_ASK_SECRET);
+TRACE_DEFINE_ENUM(RPCRDMA_AUTH_ASK_KEYS);
 TRACE_DEFINE_ENUM(RPCRDMA_AUTH_ASK_PROOFS);
 TRACE_DEFINE_ENUM(RPCRDMA_AUTH_SHA256);
 TRACE_DEFINE_ENUM(RPCRDMA_AUTH_SHA384);
@@ -127,7 +128,10 @@ TRACE_DEFINE_ENUM(RPCRDMA_AUTH_SHA512);
 		{ RPCRDMA_AUTH_SHA384, "sha384" },			\
 		{ RPCRDMA_AUTH_SHA512, "sha512" })
 
-/* The secret for @req->identity was looked up, and proofs were computed with it. */
+/*
+ * The secret for @req->identity was looked up, and proofs were computed with it, or a
+ * Diffie-Hellman exchange began.
+ */
 TRACE_EVENT(rpcrdma_auth_answer,
 	TP_PROTO(const struct rpcrdma_ep *ep,
 		 const struct rpcrdma_auth_request *req, int status),
@@ -151,6 +155,7 @@ TRACE_EVENT(rpcrdma_auth_answer,
 		  __entry->peer,
 		  __print_symbolic(__entry->what,
 				   { RPCRDMA_AUTH_ASK_SECRET, "secret" },
+				   { RPCRDMA_AUTH_ASK_KEYS, "keys" },
 				   { RPCRDMA_AUTH_ASK_PROOFS, "proofs" }),
 		  __entry->identity, rpcrdma_show_auth_hash(__entry->hash),
 		  __entry->status)

@@ -24,7 +24,8 @@ COMMANDS = ["number-get", "counter-get", "connection-get", "connection-ntf", "li
 SETS = {
     "number": ["name", "unit", "kind", "value", "pad"],
     "connection": ["role", "local", "remote", "version", "why", "state", "fallback",
-                   "reason", "numbers", "id", "pad", "auth", "auth-hash", "identity"],
+                   "reason", "numbers", "id", "pad", "auth", "auth-hash", "identity",
+                   "auth-dh"],
     "listener": ["local", "listening"],
 }
 

@@ -39,7 +39,10 @@ def of_mount(connection, mount):
 def authentication(connection):
     """Return the state of host authentication in a few words."""
     if connection["auth"] == "authenticated":
-        return f"authenticated as {connection['identity']} ({connection['auth-hash']})"
+        by = connection["auth-hash"]
+        if connection.get("auth-dh", "none") != "none":
+            by += f", {connection['auth-dh']}"
+        return f"authenticated as {connection['identity']} ({by})"
     if connection["auth"] == "unused":
         return "not authenticated: the peer takes no part"
     return f"authentication {connection['auth']}"

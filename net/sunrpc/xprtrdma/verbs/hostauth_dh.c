@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Diffie-Hellman in host authentication, by the algorithm "dh" of the crypto API. The core
+ * has the primes of its groups and checks the peer's values, and so this does not depend on
+ * CONFIG_CRYPTO_DH_RFC7919_GROUPS, which many kernels lack.
+ */
+
+#include <crypto/dh.h>
+#include <crypto/kpp.h>
+#include <linux/jiffies.h>
+#include <linux/kmod.h>
+#include <linux/module.h>
+#include <linux/random.h>
+#include <linux/scatterlist.h>
+#include <linux/sched/mm.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+
+#include "internal.h"
+
+#ifndef RPCRDMA_KPP
+#define RPCRDMA_KPP	IS_REACHABLE(CONFIG_CRYPTO_KPP2)
+#endif
+
+void rpcrdma_dh_free(struct rpcrdma_ep *ep)
+{
+#if RPCRDMA_KPP
+	/* Zeroes the private value. */
+	if (ep->auth_private)
+		crypto_free_kpp(ep->auth_private);
+	ep->auth_private = NULL;
+#endif
+}
+
+#if RPCRDMA_KPP
+
+/* Peers must not make this host look for a module more often. */
+#define RPCRDMA_DH_RETRY	(60 * HZ)
+
+static const u8 rpcrdma_dh_generator = 2;
+/* When the algorithm was not found, or 0 */
+static unsigned long rpcrdma_dh_absent;
+
+/* Only an implementation that is done when it returns: nothing has to wait for it. */
+static struct crypto_kpp *rpcrdma_dh_alloc(void)
+{
+	return crypto_alloc_kpp("dh", 0, CRYPTO_ALG_ASYNC);
+}
+
+/*
+ * Find out if this kernel has the algorithm. Sleeps.
+ * Return: 1, 0, or -ENOMEM.
+ */
+int rpcrdma_dh_available(void)
+{
+	unsigned long absent = READ_ONCE(rpcrdma_dh_absent);
+	struct crypto_kpp *tfm;
+	unsigned int nofs;
+
+	if (absent && time_before(jiffies, absent + RPCRDMA_DH_RETRY))
+		return 0;
+	/* Memory reclaim may wait for this connection. */
+	nofs = memalloc_nofs_save();
+	tfm = rpcrdma_dh_alloc();
+	memalloc_nofs_restore(nofs);
+	if (!IS_ERR(tfm)) {
+		crypto_free_kpp(tfm);
+		return 1;
+	}
+	if (PTR_ERR(tfm) == -ENOMEM)
+		return -ENOMEM;
+	WRITE_ONCE(rpcrdma_dh_absent, jiffies ?: 1);
+	return 0;
+}
+
+/*
+ * Give @tfm the group and the private value. The functions that pack them are in the
+ * module of the algorithm, on which this one does not depend.
+ */
+static int rpcrdma_dh_set(struct crypto_kpp *tfm, const struct rpcrdma_auth_dh *dh,
+			  const u8 *private)
+{
+	typeof(&crypto_dh_key_len) key_len = symbol_request(crypto_dh_key_len);
+	typeof(&crypto_dh_encode_key) encode = symbol_request(crypto_dh_encode_key);
+	const struct dh params = {
+		.key		= (void *)private,
+		.key_size	= dh->private_octets,
+		.p		= (void *)dh->prime,
+		.p_size		= dh->octets,
+		.g		= (void *)&rpcrdma_dh_generator,
+		.g_size		= sizeof(rpcrdma_dh_generator),
+	};
+	unsigned int len;
+	int rc = -ENOENT;
+	char *packed;
+
+	if (key_len && encode) {
+		len = key_len(&params);
+		packed = kmalloc(len, GFP_NOFS);
+		rc = packed ? encode(packed, len, &params) : -ENOMEM;
+		if (!rc)
+			rc = crypto_kpp_set_secret(tfm, packed, len);
+		kfree_sensitive(packed);
+	}
+	if (encode)
+		symbol_put(crypto_dh_encode_key);
+	if (key_len)
+		symbol_put(crypto_dh_key_len);
+	return rc;
+}
+
+/*
+ * Raise the generator, or the peer's public value @base, to the private value of @tfm. Both
+ * values have @octets bytes.
+ */
+static int rpcrdma_dh_power(struct crypto_kpp *tfm, const u8 *base, u8 *power,
+			    unsigned int octets)
+{
+	struct kpp_request *req = kpp_request_alloc(tfm, GFP_NOFS);
+	/* Not on the stack: the crypto API uses their pages. */
+	u8 *bufs = kzalloc(2 * octets, GFP_NOFS);
+	struct scatterlist in, out;
+	int rc = -ENOMEM;
+
+	if (req && bufs) {
+		sg_init_one(&out, bufs + octets, octets);
+		kpp_request_set_callback(req, 0, NULL, NULL);
+		kpp_request_set_output(req, &out, octets);
+		if (base) {
+			memcpy(bufs, base, octets);
+			sg_init_one(&in, bufs, octets);
+			kpp_request_set_input(req, &in, octets);
+			rc = crypto_kpp_compute_shared_secret(req);
+		} else {
+			kpp_request_set_input(req, NULL, 0);
+			rc = crypto_kpp_generate_public_key(req);
+		}
+		memcpy(power, bufs + octets, octets);
+	}
+	kfree_sensitive(bufs);
+	if (req)
+		kpp_request_free(req);
+	return rc;
+}
+
+/* A failure says nothing about the secret. */
+static int rpcrdma_dh_status(int rc)
+{
+	return !rc || rc == -ENOMEM ? rc : -EOPNOTSUPP;
+}
+
+int rpcrdma_dh_keys(struct rpcrdma_ep *ep, const struct rpcrdma_auth_dh *dh,
+		    u8 *public_value)
+{
+	u8 private[RPCRDMA_AUTH_MAX_PRIVATE];
+	struct crypto_kpp *tfm = rpcrdma_dh_alloc();
+	int rc;
+
+	if (IS_ERR(tfm))
+		return rpcrdma_dh_status(PTR_ERR(tfm));
+	ep->auth_private = tfm;
+	get_random_bytes(private, dh->private_octets);
+	rc = rpcrdma_dh_set(tfm, dh, private);
+	memzero_explicit(private, sizeof(private));
+	if (!rc)
+		rc = rpcrdma_dh_power(tfm, NULL, public_value, dh->octets);
+	return rpcrdma_dh_status(rc);
+}
+
+int rpcrdma_dh_shared(struct rpcrdma_ep *ep, const struct rpcrdma_auth_dh *dh,
+		      u8 *shared)
+{
+	int rc = rpcrdma_dh_power(ep->auth_private, dh->peer_public, shared,
+				  dh->octets);
+
+	rpcrdma_dh_free(ep);
+	return rpcrdma_dh_status(rc);
+}
+
+#else
+
+int rpcrdma_dh_available(void)
+{
+	return 0;
+}
+
+int rpcrdma_dh_keys(struct rpcrdma_ep *ep, const struct rpcrdma_auth_dh *dh,
+		    u8 *public_value)
+{
+	return -EOPNOTSUPP;
+}
+
+int rpcrdma_dh_shared(struct rpcrdma_ep *ep, const struct rpcrdma_auth_dh *dh,
+		      u8 *shared)
+{
+	return -EOPNOTSUPP;
+}
+
+#endif
