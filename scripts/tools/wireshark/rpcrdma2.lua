@@ -135,7 +135,9 @@ for i, name in ipairs(AUTH_HASHES) do
 	field("auth.hashes." .. name:lower():gsub("-", ""), "bool", name, 32, nil, 2 ^ i)
 end
 field("auth.groups", "uint32", "Diffie-Hellman groups", base.HEX)
-field("auth.groups.none", "bool", "none", 32, nil, 1)
+for i = 0, 3 do
+	field("auth.groups." .. AUTH_GROUPS[i], "bool", AUTH_GROUPS[i], 32, nil, 2 ^ i)
+end
 field("auth.hash", "uint32", "Hash function", base.DEC, AUTH_HASHES)
 field("auth.group", "uint32", "Diffie-Hellman group", base.DEC, AUTH_GROUPS)
 field("auth.nonce", "bytes", "Nonce")
@@ -829,7 +831,8 @@ local function parse_auth_body(r, m, tree, last)
 	if r.at + 8 + 32 > last then return false end
 	if m.auth == AUTH_HELLO then
 		for _, mask in ipairs({
-			{ "auth.hashes", ".sha256", ".sha384", ".sha512" }, { "auth.groups", ".none" } }) do
+			{ "auth.hashes", ".sha256", ".sha384", ".sha512" },
+			{ "auth.groups", ".none", ".ffdhe2048", ".ffdhe3072", ".ffdhe4096" } }) do
 			add_word(r, tree, f[mask[1]])
 			for i = 2, #mask do
 				tree:add(f[mask[1] .. mask[i]], r.tvb(r.at - 4, 4))

@@ -567,14 +567,16 @@ def auth(kind, body):
 
 TPMORE = 4
 OWN = words(1, 4, 4096, 2, 4, 4096)
-HELLO = auth(1, words(0b1110, 1) + bytes(range(32)) + opaque(b"client.test"))
-CHALLENGE = auth(2, words(3, 0) + bytes(32) + opaque(b"server.test") + words(0))
+HELLO = auth(1, words(0b1110, 0b101) + bytes(range(32)) + opaque(b"client.test"))
+PUBLIC = bytes(range(2, 98)) * 4
+CHALLENGE = auth(2, words(3, 2) + bytes(32) + opaque(b"server.test") + opaque(PUBLIC))
 PROOF = auth(3, opaque(b"p" * 64) + words(0))
 HANDSHAKE = [
     # sender, flags, properties, name in the title
     (CLIENT, TPMORE, words(3) + OWN + HELLO, "RDMA2_CONNPROP HELLO of client.test"),
     (SERVER, TPMORE, words(3) + OWN + CHALLENGE, "RDMA2_CONNPROP CHALLENGE of server.test"),
-    (CLIENT, TPMORE, words(1) + PROOF, "RDMA2_CONNPROP PROOF"),
+    (CLIENT, TPMORE, words(1) + auth(3, opaque(b"p" * 64) + opaque(PUBLIC)),
+     "RDMA2_CONNPROP PROOF"),
     (SERVER, 0, words(1) + PROOF, "RDMA2_CONNPROP PROOF"),
     (CLIENT, 0, words(0), "RDMA2_CONNPROP"),
 ]
@@ -602,12 +604,15 @@ def test_handshake(folder):
     for tree, name, wanted in (
             (hello, "type", "1"), (hello, "hashes", "0x0000000e"), (hello, "hashes.sha256", "True"),
             (hello, "hashes.sha384", "True"), (hello, "identity", "client.test"),
+            (hello, "groups.none", "True"), (hello, "groups.ffdhe3072", "True"),
+            (hello, "groups.ffdhe2048", "False"),
             (hello, "nonce", ":".join("%02x" % i for i in range(32))),
-            (challenge, "type", "2"), (challenge, "hash", "3"), (challenge, "group", "0"),
+            (challenge, "type", "2"), (challenge, "hash", "3"), (challenge, "group", "2"),
+            (challenge, "public", ":".join("%02x" % i for i in PUBLIC)),
             (challenge, "identity", "server.test"), (proof, "type", "3"),
             (proof, "proof", ":".join(["70"] * 64))):
         shown = find(tree, "rpcrdma2.auth." + name)
-        require(shown and str(shown[0]) in (wanted, {"True": "1"}.get(wanted)), name, "is",
+        require(shown and str(shown[0]) in (wanted, {"True": "1", "False": "0"}.get(wanted)), name, "is",
                 shown, "and not", wanted)
     require(not find(trees[4], "rpcrdma2.auth.type"), "the last message has no item")
 
