@@ -134,6 +134,7 @@ public:
 	bytes assembly;
 	std::string secret; /* for host authentication; "": none */
 	unsigned asked = 0;
+	uint32_t private_value = 0;
 	bool unavailable = false;
 
 private:
@@ -211,6 +212,11 @@ private:
 		if (e.secret.empty() ||
 		    request->identity != std::string("client.test"))
 			return RPCRDMA2_AUTH_UNKNOWN;
+		if (request->dh.group && !request->dh.peer_public) {
+			EXPECT_EQ(request->dh.length, 256u);
+			answer->public_value[255] = power(3, e.private_value);
+			return RPCRDMA2_AUTH_FOUND;
+		}
 		if (!request->hash)
 			return RPCRDMA2_AUTH_FOUND;
 		EXPECT_EQ(request->hash, +RPCRDMA2_AUTH_SHA512);
@@ -222,12 +228,31 @@ private:
 				all.append(
 					static_cast<const char *>(piece.data),
 					piece.length);
+			all += e.shared(request->dh);
 			for (uint32_t k = 0; k < request->proof_length; k++)
 				answer->proof[i][k] = static_cast<uint8_t>(
 					std::hash<std::string>{}(
 						all + std::to_string(k)));
 		}
 		return RPCRDMA2_AUTH_FOUND;
+	}
+
+	/* An exchange in a group of 251 elements, with numbers of one byte */
+	static uint8_t power(uint32_t base, uint32_t exponent)
+	{
+		uint32_t result = 1;
+
+		while (exponent--)
+			result = result * base % 251;
+		return static_cast<uint8_t>(result);
+	}
+	std::string shared(const rpcrdma2_auth_dh &dh) const
+	{
+		if (!dh.group)
+			return "";
+		return std::to_string(dh.client_public[255]) + "," +
+		       std::to_string(
+			       power(dh.peer_public[255], private_value));
 	}
 
 	std::vector<max_align_t> storage_;
@@ -614,6 +639,35 @@ TEST(Auth, Fails)
 		EXPECT_STREQ(p.client.info().auth, "failed");
 		EXPECT_EQ(p.client.send(RPCRDMA2_CALL, 5, 40),
 			  RPCRDMA2_ERR_AUTH);
+	}
+}
+
+/* One end offers groups, or both do. */
+TEST(Auth, DiffieHellman)
+{
+	for (uint32_t server : { 0u, 2u }) {
+		rpcrdma2_config configs[] = {
+			with_auth(true, RPCRDMA2_AUTH_OFFER),
+			with_auth(false, RPCRDMA2_AUTH_OFFER),
+		};
+
+		configs[0].auth.dh = RPCRDMA2_AUTH_OFFER;
+		configs[1].auth.dh = server;
+		for (rpcrdma2_config &config : configs)
+			config.auth.groups = 1 << RPCRDMA2_AUTH_FFDHE2048;
+
+		pair_of p{ configs[0], configs[1] };
+
+		p.client.secret = p.server.secret = "a secret";
+		p.client.private_value = 11;
+		p.server.private_value = 17;
+		p.run();
+		EXPECT_TRUE(p.client.opened && p.server.opened);
+		EXPECT_STREQ(p.client.info().auth, "authenticated");
+		EXPECT_STREQ(p.client.info().auth_dh,
+			     server ? "ffdhe2048" : "none");
+		EXPECT_EQ(p.client.asked, server ? 2u : 1u);
+		EXPECT_EQ(p.server.asked, server ? 3u : 2u);
 	}
 }
 

@@ -241,6 +241,17 @@ int rpcrdma2_conn::authenticate(u64 now)
 		return error;
 	request.identity = asked.identity;
 	request.server = asked.server;
+	if (asked.what != RPCRDMA_AUTH_ASK_SECRET)
+		request.dh = {
+			static_cast<uint32_t>(asked.dh.group),
+			asked.dh.octets,
+			asked.dh.private_octets,
+			asked.dh.prime,
+			asked.what == RPCRDMA_AUTH_ASK_KEYS ?
+				nullptr :
+				asked.dh.peer_public,
+			asked.dh.client_public,
+		};
 	if (asked.what == RPCRDMA_AUTH_ASK_PROOFS) {
 		request.hash = asked.hash;
 		request.proof_length = asked.mac_octets;
@@ -256,6 +267,8 @@ int rpcrdma2_conn::authenticate(u64 now)
 	case RPCRDMA2_AUTH_FOUND:
 		__builtin_memcpy(answer.proof, found.proof,
 				 sizeof(answer.proof));
+		__builtin_memcpy(answer.public_value, found.public_value,
+				 sizeof(answer.public_value));
 		break;
 	case RPCRDMA2_AUTH_UNKNOWN:
 		answer.status = -E_ACCES;
@@ -532,10 +545,15 @@ int rpcrdma2_conn_init(struct rpcrdma2_conn **conn, void *storage, size_t size,
 		const char *own = config->auth.own, *peer = config->auth.peer;
 
 		if (config->auth.mode >= RPCRDMA_NR_AUTH_MODES ||
+		    config->auth.dh >= RPCRDMA_NR_AUTH_MODES ||
 		    config->version_high < RPCRDMA_VERS_2 || !own ||
 		    !rpcrdma_auth_init(&c->auth, own, peer ? peer : "",
 				       config->auth.nonce))
 			return RPCRDMA2_ERR_INVALID;
+		rpcrdma_auth_set_groups(
+			&c->auth,
+			static_cast<enum rpcrdma_auth_mode>(config->auth.dh),
+			config->auth.groups);
 		cfg.auth_mode = static_cast<u8>(config->auth.mode);
 		cfg.version_low = rpcrdma_auth_version_low(cfg.auth_mode,
 							   cfg.version_low);
@@ -807,5 +825,6 @@ void rpcrdma2_conn_get_info(const struct rpcrdma2_conn *conn,
 	info->dropped = core->counters.dropped;
 	info->auth = rpcrdma_auth_name(rpcrdma_conn_auth_result(core));
 	info->auth_hash = rpcrdma_auth_hash_name(core);
+	info->auth_dh = rpcrdma_auth_group_name(core);
 	info->auth_peer = rpcrdma_auth_peer(core);
 }

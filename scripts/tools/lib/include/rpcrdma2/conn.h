@@ -518,6 +518,7 @@ rpcrdma2_conn_reason(const struct rpcrdma2_conn *conn);
  * @auth: the state of host authentication, one word: none, unused (the peer takes
  *	no part), authenticated, failed
  * @auth_hash: the hash function that was chosen, or "none"
+ * @auth_dh: the group of the Diffie-Hellman exchange, or "none"
  * @auth_peer: the identity that the peer claims, "" if there is none. It is proven
  *	only if @auth is "authenticated". Valid as long as the connection.
  */
@@ -546,6 +547,7 @@ struct rpcrdma2_conn_info {
 	uint64_t dropped;
 	const char *auth;
 	const char *auth_hash;
+	const char *auth_dh;
 	const char *auth_peer;
 };
 
