@@ -190,10 +190,12 @@ TEST(HostAuthDh, PublicValues)
 			}
 		}
 	}
-	/* All bytes but the last one are those of the prime, or none of them is 0. */
+	/* Above the prime, with a smaller last byte */
 	octets above = prime_of(FFDHE2048);
 
 	above[200]++;
+	above.back() = 2;
+	EXPECT_GT(above, prime_of(FFDHE2048));
 	for (bool client : { false, true }) {
 		dh_peer c{ true, OFFER, FFDHE2048 };
 		dh_peer s{ false, OFFER, FFDHE2048 };
