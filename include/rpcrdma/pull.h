@@ -76,6 +76,23 @@ int rpcrdma_plan_expose(const struct rpcrdma_conn *conn,
 			const struct rpcrdma_lists *chunk,
 			struct rpcrdma_reply_plan *plan);
 
+/* Milliseconds for which a Reply waits for MRs to be allocated */
+enum {
+	RPCRDMA_EXPOSE_WAIT_MS = 1000,
+};
+
+/**
+ * rpcrdma_expose_wait() - get the time to wait before a Reply is exposed again
+ * @status: result of the last attempt
+ * @begun_ms: time of the first attempt, in milliseconds of any clock, modulo 2^32
+ * @now_ms: the time now
+ *
+ * A Reply does not wait for MRs that the peer has: rpcrdma_plan_expose() does not return
+ * -EAGAIN then.
+ * Return: milliseconds, to be cut short when MRs have been allocated; 0: @status is final.
+ */
+u32 rpcrdma_expose_wait(int status, u32 begun_ms, u32 now_ms);
+
 /**
  * rpcrdma_pull_sent() - report that a Reply to be pulled was sent
  * @conn: connection

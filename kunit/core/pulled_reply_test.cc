@@ -377,6 +377,20 @@ TEST(PulledReply, ChunkWithinThePeersLimits)
 }
 
 /* The possible results of registering the memory */
+/* A Reply waits for MRs, but not for ever, and for nothing else. */
+TEST(PulledReply, WaitsForMrsForALimitedTime)
+{
+	constexpr u32 BEGUN = 0xffffff00, LIMIT = RPCRDMA_EXPOSE_WAIT_MS;
+
+	EXPECT_EQ(rpcrdma_expose_wait(0, BEGUN, BEGUN), 0u);
+	EXPECT_EQ(rpcrdma_expose_wait(MESSAGE_SIZE, BEGUN, BEGUN), 0u);
+	EXPECT_EQ(rpcrdma_expose_wait(AGAIN, BEGUN, BEGUN), LIMIT);
+	EXPECT_EQ(rpcrdma_expose_wait(AGAIN, BEGUN, BEGUN + 400), LIMIT - 400);
+	EXPECT_EQ(rpcrdma_expose_wait(AGAIN, BEGUN, BEGUN + LIMIT - 1), 1u);
+	EXPECT_EQ(rpcrdma_expose_wait(AGAIN, BEGUN, BEGUN + LIMIT), 0u);
+	EXPECT_EQ(rpcrdma_expose_wait(AGAIN, BEGUN, BEGUN + 2 * LIMIT), 0u);
+}
+
 TEST(PulledReply, TooFewMrs)
 {
 	auto e = provider();

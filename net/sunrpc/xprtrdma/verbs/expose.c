@@ -8,9 +8,6 @@
 #include "internal.h"
 #include "trace.h"
 
-/* Maximum time for which a Reply waits for MRs to be allocated */
-#define RPCRDMA_EXPOSE_WAIT_MS	1000
-
 int rpcrdma_port_expose(struct rpcrdma_ep_core *core,
 			struct rpcrdma_pull_entry *x, u32 xid,
 			struct rpcrdma_reply_plan *plan)
@@ -34,18 +31,15 @@ void rpcrdma_port_invalidated(struct rpcrdma_ep_core *core, u32 handle)
 	trace_rpcrdma_invalidate(rpcrdma_ep_of(core), handle, true);
 }
 
-/*
- * Sleeps while MRs are allocated, for at most RPCRDMA_EXPOSE_WAIT_MS. It does not wait
- * for MRs that the peer has: rpcrdma_core_expose() does not return -EAGAIN then.
- */
+/* Sleeps while MRs are allocated, as long as the core permits. */
 int rpcrdma_expose(struct rpcrdma_ep *ep, struct verbs_exposure *x, u32 xid,
 		   const struct rpcrdma_extent *ext, u32 nr,
 		   struct rpcrdma_reply_plan *plan)
 {
-	long left = msecs_to_jiffies(RPCRDMA_EXPOSE_WAIT_MS);
 	struct rpcrdma_mrs *mrs = &ep->core.mrs;
 	struct rpcrdma_extent_pos pos;
-	u32 seq;
+	u32 begun = rpcrdma_now_ms();
+	u32 seq, ms;
 	int rc;
 
 	rpcrdma_inv_begin(&x->core.inv, &x->chain);
@@ -53,11 +47,13 @@ int rpcrdma_expose(struct rpcrdma_ep *ep, struct verbs_exposure *x, u32 xid,
 		seq = READ_ONCE(mrs->notify_seq);
 		pos = (struct rpcrdma_extent_pos){ .ext = ext, .nr = nr };
 		rc = rpcrdma_core_expose(&ep->core, &x->core, xid, &pos, plan);
-		if (rc != -EAGAIN || !left)
+		ms = rpcrdma_expose_wait(rc, begun, rpcrdma_now_ms());
+		if (!ms)
 			return rc;
-		left = wait_event_idle_timeout(ep->wait,
-					       READ_ONCE(mrs->notify_seq) != seq ||
-					       rpcrdma_ep_is_closing(ep), left);
+		wait_event_idle_timeout(ep->wait,
+					READ_ONCE(mrs->notify_seq) != seq ||
+					rpcrdma_ep_is_closing(ep),
+					msecs_to_jiffies(ms) + 1);
 	}
 }
 

@@ -170,6 +170,15 @@ struct rpcrdma_overdue rpcrdma_conn_overdue(struct rpcrdma_conn *conn, u32 now)
 	return { .exposure = nullptr, .wait = wait };
 }
 
+u32 rpcrdma_expose_wait(int status, u32 begun_ms, u32 now_ms)
+{
+	const u32 waited = now_ms - begun_ms;
+
+	return status == -E_AGAIN && waited < RPCRDMA_EXPOSE_WAIT_MS ?
+		       RPCRDMA_EXPOSE_WAIT_MS - waited :
+		       0;
+}
+
 void rpcrdma_pull_cancel(struct rpcrdma_conn *conn,
 			 struct rpcrdma_pull_entry *exposure)
 {
