@@ -47,6 +47,74 @@ struct rpcrdma_ep_arrivals {
 	u64			remote_inv;
 };
 
+/* What is done so that a context processes the messages that have arrived */
+enum rpcrdma_wakeup {
+	RPCRDMA_WAKEUP_NONE,
+	RPCRDMA_WAKEUP_THREAD,		/* notify the transport, which has threads */
+	RPCRDMA_WAKEUP_WORK,		/* run the work item, which is not armed */
+	RPCRDMA_WAKEUP_EXPEDITE,	/* run the work item, even if it is armed */
+	RPCRDMA_WAKEUP_FALLBACK,	/* run it after RPCRDMA_POLL_FALLBACK_MS */
+};
+
+/* Milliseconds until the work item processes messages if no thread has done so */
+enum {
+	RPCRDMA_POLL_FALLBACK_MS = 10,
+};
+
+/**
+ * rpcrdma_arrival_wakeup() - choose the context for a message that has arrived
+ * @first: no other new message waits, whose context would process this one, too
+ * @threads: the transport has threads that poll
+ * @busy: a context is processing messages
+ *
+ * A work item that is the only context checks again after it has processed messages. A
+ * thread does not.
+ * Context: any.
+ * Return: NONE, THREAD or WORK.
+ */
+static inline enum rpcrdma_wakeup rpcrdma_arrival_wakeup(bool first, bool threads,
+							 bool busy)
+{
+	if (!first)
+		return RPCRDMA_WAKEUP_NONE;
+	if (threads)
+		return RPCRDMA_WAKEUP_THREAD;
+	return busy ? RPCRDMA_WAKEUP_NONE : RPCRDMA_WAKEUP_WORK;
+}
+
+/**
+ * rpcrdma_thread_wakeup() - choose what follows after the transport was notified
+ * @notified: it has threads for this connection
+ * @pending: the work item is pending
+ *
+ * All threads may be busy. The work item that is pending now was armed for an older
+ * message, so that it runs no later than necessary.
+ * Context: any.
+ * Return: NONE, EXPEDITE or FALLBACK.
+ */
+static inline enum rpcrdma_wakeup rpcrdma_thread_wakeup(bool notified, bool pending)
+{
+	if (__builtin_expect(!notified, 0))
+		return RPCRDMA_WAKEUP_EXPEDITE;
+	return pending ? RPCRDMA_WAKEUP_NONE : RPCRDMA_WAKEUP_FALLBACK;
+}
+
+/**
+ * rpcrdma_polled_wakeup() - choose what follows after the work item of a transport with
+ *	threads has processed messages
+ * @busy: another context is processing messages, and may leave some
+ * @holds: there are messages; read after @busy
+ * @closing: the connection is closing: the teardown processes the rest
+ *
+ * Return: NONE or FALLBACK.
+ */
+static inline enum rpcrdma_wakeup rpcrdma_polled_wakeup(bool busy, bool holds,
+							bool closing)
+{
+	return (busy || holds) && !closing ? RPCRDMA_WAKEUP_FALLBACK :
+					     RPCRDMA_WAKEUP_NONE;
+}
+
 /* The next step for a received message */
 enum rpcrdma_outcome {
 	/* Deliver it to the transport, which holds the Receive until it releases it. */

@@ -45,9 +45,6 @@
 #include "internal.h"
 #include "trace.h"
 
-/* Jiffies from the first message until a work item checks that it has been processed */
-#define RPCRDMA_RECV_DELAY	(msecs_to_jiffies(10) + 1)
-
 static void rpcrdma_wc_recv(struct ib_cq *cq, struct ib_wc *wc);
 
 static struct kmem_cache *rpcrdma_recv_cache;
@@ -305,6 +302,19 @@ static void rpcrdma_recv_work_schedule(struct rpcrdma_ep *ep)
 	mod_delayed_work(rpcrdma_message_wq, &ep->recv_work, 0);
 }
 
+/* Do what the core has chosen, except to notify the transport. */
+static __always_inline void rpcrdma_recv_wakeup(struct rpcrdma_ep *ep,
+						enum rpcrdma_wakeup wakeup)
+{
+	if (wakeup == RPCRDMA_WAKEUP_WORK)
+		queue_delayed_work(rpcrdma_message_wq, &ep->recv_work, 0);
+	else if (unlikely(wakeup == RPCRDMA_WAKEUP_EXPEDITE))
+		rpcrdma_recv_work_schedule(ep);
+	else if (wakeup == RPCRDMA_WAKEUP_FALLBACK)
+		queue_delayed_work(rpcrdma_message_wq, &ep->recv_work,
+				   msecs_to_jiffies(RPCRDMA_POLL_FALLBACK_MS) + 1);
+}
+
 /* Record the result of a successful completion. */
 static void rpcrdma_recv_completed(struct rpcrdma_recv *rv,
 				   const struct ib_wc *wc)
@@ -323,6 +333,8 @@ static void rpcrdma_wc_recv(struct ib_cq *cq, struct ib_wc *wc)
 	struct verbs_recv *vr =
 		container_of(wc->wr_cqe, struct verbs_recv, cqe);
 	struct rpcrdma_ep *ep = cq->cq_context;
+	enum rpcrdma_wakeup wakeup;
+	bool first, notified;
 
 	if (unlikely(wc->status != IB_WC_SUCCESS)) {
 		/*
@@ -335,22 +347,15 @@ static void rpcrdma_wc_recv(struct ib_cq *cq, struct ib_wc *wc)
 		return;
 	}
 	rpcrdma_recv_completed(&vr->core, wc);
-	if (!llist_add(&vr->core.arrived, &ep->rx_new))
-		return;
-	if (!ep->ops->messages) {
-		/*
-		 * If the bit is set, the work item, which is the only consumer, checks
-		 * again.
-		 */
-		if (!test_bit(0, &ep->rx_busy))
-			queue_delayed_work(rpcrdma_message_wq, &ep->recv_work,
-					   0);
-	} else if (unlikely(!ep->ops->messages(ep))) {
-		rpcrdma_recv_work_schedule(ep);
-	} else if (unlikely(!delayed_work_pending(&ep->recv_work))) {
-		queue_delayed_work(rpcrdma_message_wq, &ep->recv_work,
-				   RPCRDMA_RECV_DELAY);
+	first = llist_add(&vr->core.arrived, &ep->rx_new);
+	wakeup = rpcrdma_arrival_wakeup(first, ep->ops->messages,
+					test_bit(0, &ep->rx_busy));
+	if (wakeup == RPCRDMA_WAKEUP_THREAD) {
+		notified = ep->ops->messages(ep);
+		wakeup = rpcrdma_thread_wakeup(notified,
+					       delayed_work_pending(&ep->recv_work));
 	}
+	rpcrdma_recv_wakeup(ep, wakeup);
 }
 
 /*
@@ -414,10 +419,10 @@ void rpcrdma_recvs_process(struct work_struct *work)
 	 * messages that were left.
 	 */
 	smp_rmb();
-	if (!rpcrdma_ep_is_closing(ep) &&
-	    (taken || rpcrdma_ep_holds_messages(ep)))
-		queue_delayed_work(rpcrdma_message_wq, &ep->recv_work,
-				   RPCRDMA_RECV_DELAY);
+	rpcrdma_recv_wakeup(ep,
+			    rpcrdma_polled_wakeup(taken,
+						  rpcrdma_ep_holds_messages(ep),
+						  rpcrdma_ep_is_closing(ep)));
 }
 
 bool rpcrdma_port_has_arrived(struct rpcrdma_ep_core *core)
