@@ -158,6 +158,22 @@ static inline bool rpcrdma_sq_has_waiters_hint(const struct rpcrdma_sq *sq)
 }
 
 /**
+ * rpcrdma_sq_must_ask() - check if a Call has to ask whether it can be sent
+ *	(rpcrdma_sq_may_call()) before its memory is mapped
+ * @sq: Send Queue
+ * @chunks: the Call has chunks
+ *
+ * Mapping and unmapping memory costs more than the question, and a Call that others
+ * precede may be refused any number of times.
+ * Context: any.
+ * Return: true if so.
+ */
+static inline bool rpcrdma_sq_must_ask(const struct rpcrdma_sq *sq, bool chunks)
+{
+	return chunks && __builtin_expect(rpcrdma_sq_has_waiters_hint(sq), 0);
+}
+
+/**
  * rpcrdma_sq_take() - reserve a Send context for a message that is built next
  * @sq: Send Queue
  *

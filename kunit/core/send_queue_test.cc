@@ -375,9 +375,13 @@ TEST(SendQueue, HasWaiters)
 	queue transfer, message, call;
 
 	EXPECT_FALSE(rpcrdma_sq_has_waiters_hint(&transfer.sq));
+	EXPECT_FALSE(rpcrdma_sq_must_ask(&transfer.sq, true));
 	while (transfer.transfer(8) == RPCRDMA_SQ_GO)
 		EXPECT_FALSE(rpcrdma_sq_has_waiters_hint(&transfer.sq));
 	EXPECT_TRUE(rpcrdma_sq_has_waiters_hint(&transfer.sq));
+	/* Memory is mapped for a Call that will not be refused. */
+	EXPECT_TRUE(rpcrdma_sq_must_ask(&transfer.sq, true));
+	EXPECT_FALSE(rpcrdma_sq_must_ask(&transfer.sq, false));
 
 	message.conn()->limit = message.conn()->sent;
 	ASSERT_EQ(message.reply(1), RPCRDMA_SQ_WAIT);

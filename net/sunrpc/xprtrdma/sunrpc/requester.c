@@ -239,9 +239,7 @@ static noinline int rpcrdma_req_post_planned(struct rpcrdma_requester *r,
 		if (rc)
 			return rc;
 	}
-	/* Map nothing for a Call that cannot be sent now. */
-	if (rpcrdma_plan_has_chunks(&plan) &&
-	    unlikely(rpcrdma_sq_has_waiters_hint(&ep->core.sq)) &&
+	if (rpcrdma_sq_must_ask(&ep->core.sq, rpcrdma_plan_has_chunks(&plan)) &&
 	    !rpcrdma_ep_may_call(ep))
 		return -EAGAIN;
 	rc = rpcrdma_req_post(ep, req, &plan, send);
