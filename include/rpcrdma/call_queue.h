@@ -75,6 +75,22 @@ static inline bool rpcrdma_calls_pass(const struct rpcrdma_call_queue *q,
 }
 
 /**
+ * rpcrdma_calls_reply_octets() - get the memory that the Replies of a connection may
+ *	need if one more Call is processed
+ * @q: queue of Calls
+ * @reserved: the largest Replies to the Calls that are being processed, together
+ *
+ * A service thread processes a Call only if the quota has space for that: otherwise a
+ * peer that accepts no Replies could make this end hold any number of them.
+ * Return: bytes.
+ */
+static inline u64 rpcrdma_calls_reply_octets(const struct rpcrdma_call_queue *q,
+					     u64 reserved)
+{
+	return q->max_octets + reserved;
+}
+
+/**
  * rpcrdma_call_must_pull() - check if a thread has to pull a Call
  * @call: Call that passed, or that rpcrdma_calls_next() returned
  *

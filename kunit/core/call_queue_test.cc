@@ -295,3 +295,12 @@ TEST(CallQueue, UnusedPagesAreTrimmed)
 	EXPECT_EQ(spare.nr, 10u);
 	EXPECT_FALSE(rpcrdma_spare_is_large(&spare));
 }
+
+/* The Replies in progress count, and that to the Call which would be next. */
+TEST(CallQueue, RepliesInProgressLimitNewCalls)
+{
+	queue q;
+
+	EXPECT_EQ(rpcrdma_calls_reply_octets(&q.q, 0), LARGEST);
+	EXPECT_EQ(rpcrdma_calls_reply_octets(&q.q, 3 * LARGEST), 4 * LARGEST);
+}

@@ -222,11 +222,8 @@ void host::pulled(served *s, bool ok)
 /* Return true if a thread may process a Call of this connection. */
 bool host::may_take(const service_queue &q) const
 {
-	/*
-	 * Bytes of the largest Replies to the Calls in progress, and to this
-	 * one
-	 */
-	const u64 octets = u64{ largest } * (q.busy + 1);
+	const u64 octets =
+		rpcrdma_calls_reply_octets(&q.calls, u64{ largest } * q.busy);
 	endpoint &on = *q.ep;
 
 	return !on.params.memory ||

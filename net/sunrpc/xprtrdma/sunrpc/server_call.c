@@ -444,9 +444,8 @@ static bool rpcrdma_svc_has_room(struct rpcrdma_svc_conn *conn)
 
 	if (likely(!rpcrdma_ep_must_ask(conn->ep)))
 		return true;
-	/* Maximum of the Replies to the Calls in progress and to this one */
-	octets = ((u64)READ_ONCE(conn->arg_pages) << PAGE_SHIFT) +
-		 atomic_read(&conn->xprt.xpt_reserved);
+	octets = rpcrdma_calls_reply_octets(&conn->queue,
+					    atomic_read(&conn->xprt.xpt_reserved));
 	return rpcrdma_ep_quota_available(conn->ep, RPCRDMA_QUOTA_REPLIES,
 					  octets);
 }
