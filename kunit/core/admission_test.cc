@@ -15,7 +15,7 @@ namespace
 
 constexpr u32 BACKLOG = RPCRDMA_MAX_PENDING, ALL = RPCRDMA_MAX_PENDING_ALL;
 
-/* The listener whose function is called, for the functions without a context */
+/* The listener under test, for functions that are called without a context */
 struct listener;
 listener *called;
 

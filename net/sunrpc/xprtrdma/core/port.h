@@ -28,7 +28,7 @@ extern "C" {
 /* ---- The quota ---- */
 
 /**
- * rpcrdma_port_charge - charge as many objects to the peer as its quota allows
+ * rpcrdma_port_charge - charge up to @count objects, within the peer's quota
  * @core: connection
  * @use: purpose
  * @octets: bytes per object
