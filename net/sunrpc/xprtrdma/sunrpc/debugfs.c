@@ -46,9 +46,9 @@ static int connections_show(struct seq_file *m, void *v)
 	u32 i;
 
 	rpcrdma_ep_view(ep, &view);
-	seq_printf(m, "role=%s local=%pISpc remote=%pISpc version=%u why=%s auth=%s auth_hash=%s auth_dh=%s identity=%s state=%s",
+	seq_printf(m, "role=%s local=%pISpc remote=%pISpc version=%u why=%s auth=%s auth_hash=%s identity=%s auth_dh=%s state=%s",
 		   view.role, &ep->local, &ep->remote, view.version, view.why,
-		   view.auth, view.auth_hash, view.auth_dh, view.identity, view.state);
+		   view.auth, view.auth_hash, view.identity, view.auth_dh, view.state);
 	for (i = 0; i < RPCRDMA_NR_FIGURES; i++)
 		seq_printf(m, " %s=%llu", rpcrdma_figure_info(i)->name, view.numbers[i]);
 	seq_putc(m, '\n');
