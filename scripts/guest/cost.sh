@@ -119,7 +119,9 @@ connecting()
 	grep -q 'role=client .*version=2' $RUN/connections || return 0
 	set_secret
 	set_auth 2 2
+	echo 0 >$AUTH_PARAMETERS/auth_dh
 	reconnects connect+auth $1
+	echo 1 >$AUTH_PARAMETERS/auth_dh
 	[ "$(grep -c ' auth=authenticated ' $RUN/connections)" -eq 2 ]
 	set_auth 1 1
 	drop_secret
