@@ -79,6 +79,18 @@ enum rpcrdma_counter rpcrdma_counter_of_auth(enum rpcrdma_auth_result result);
 enum rpcrdma_counter
 rpcrdma_counter_of_end(const struct rpcrdma_lifecycle_event *event, u8 stage);
 
+/**
+ * rpcrdma_counter_of_setup() - get the counter for the time limit that ended a setup
+ * @life: the connection's lifecycle
+ * @end: the step END of its setup
+ *
+ * Return: the counter, or RPCRDMA_NR_COUNTERS if none counts that, or if an event ended the
+ * setup: rpcrdma_counter_of_end() has the counter for it.
+ */
+enum rpcrdma_counter
+rpcrdma_counter_of_setup(const struct rpcrdma_lifecycle *life,
+			 const struct rpcrdma_setup_step *end);
+
 #ifdef __cplusplus
 }
 #endif

@@ -5,6 +5,7 @@
 #include <set>
 #include <string>
 
+#include "lifecycle.hh"
 #include "support.hh"
 
 using namespace engine_test;
@@ -91,6 +92,44 @@ TEST(Counters, EndsOfOpenConnections)
 	event.failure = RPCRDMA_FAILURE_FLUSHED;
 	EXPECT_EQ(rpcrdma_counter_of_end(&event, RPCRDMA_STAGE_OPEN),
 		  RPCRDMA_NR_COUNTERS);
+}
+
+/*
+ * A client waits for a shorter time than the connection manager retransmits, so
+ * that usually no event reports a server that does not answer. If one does, it
+ * is counted by then.
+ */
+TEST(Counters, NoAnswer)
+{
+	for (const bool reported : { false, true }) {
+		lifecycle::life e(true);
+
+		e.make();
+		e.cm_event(RPCRDMA_CM_RESOLVED);
+		e.make();
+		e.cm_event(RPCRDMA_CM_RESOLVED);
+		e.make();
+		e.make();
+		ASSERT_EQ(e.stage(), "connecting");
+		if (reported)
+			e.cm_event(RPCRDMA_CM_UNREACHABLE);
+
+		const rpcrdma_setup_step end =
+			e.make(reported ? 0 : lifecycle::LATE);
+
+		ASSERT_EQ(end.what, RPCRDMA_SETUP_END);
+		EXPECT_EQ(rpcrdma_counter_of_setup(&e.l, &end),
+			  reported ? RPCRDMA_NR_COUNTERS :
+				     RPCRDMA_COUNT_UNREACHABLE);
+	}
+	/* Setups that end here are no matter of the server. */
+	lifecycle::life e(true);
+
+	e.make();
+
+	const rpcrdma_setup_step end = e.make(lifecycle::NO_MEMORY);
+
+	EXPECT_EQ(rpcrdma_counter_of_setup(&e.l, &end), RPCRDMA_NR_COUNTERS);
 }
 
 /* Each failure has its counter, and nothing else has one. */

@@ -109,3 +109,13 @@ rpcrdma_counter_of_end(const struct rpcrdma_lifecycle_event *event, u8 stage)
 		return RPCRDMA_NR_COUNTERS;
 	}
 }
+
+enum rpcrdma_counter
+rpcrdma_counter_of_setup(const struct rpcrdma_lifecycle *life,
+			 const struct rpcrdma_setup_step *end)
+{
+	/* The connection manager would retransmit for longer than a client waits. */
+	return end->step.todo && life->end == RPCRDMA_END_AWAY ?
+		       RPCRDMA_COUNT_UNREACHABLE :
+		       RPCRDMA_NR_COUNTERS;
+}

@@ -204,11 +204,17 @@ void count_end(rpcrdma_ep_core *core, const rpcrdma_lifecycle_event *event,
 	count_auth_failure(core);
 }
 
-/* Return the counter of setups that failed, for this role. */
-rpcrdma_counter failed_setup(const rpcrdma_ep_core *core)
+/* Count a setup that failed, and its cause if no event has been counted. */
+void count_failed_setup(rpcrdma_ep_core *core, const rpcrdma_setup_step *end)
 {
-	return core->life.client ? RPCRDMA_COUNT_CONNECTS_FAILED :
-				   RPCRDMA_COUNT_ACCEPTS_FAILED;
+	const rpcrdma_counter cause =
+		rpcrdma_counter_of_setup(&core->life, end);
+
+	rpcrdma_port_count(core, core->life.client ?
+					 RPCRDMA_COUNT_CONNECTS_FAILED :
+					 RPCRDMA_COUNT_ACCEPTS_FAILED);
+	if (cause != RPCRDMA_NR_COUNTERS)
+		rpcrdma_port_count(core, cause);
 }
 
 /* Report that RPC traffic may begin. */
@@ -366,7 +372,7 @@ struct rpcrdma_setup_step rpcrdma_core_setup(struct rpcrdma_ep_core *core,
 
 			core->control.answer = m.answer;
 			if (m.status < 0)
-				rpcrdma_port_count(core, failed_setup(core));
+				count_failed_setup(core, &m);
 			rpcrdma_core_run_actions(core, &end);
 			return m;
 		}
