@@ -142,11 +142,14 @@ class System:
         for name in self.list(f"{folder}/gids/*"):
             index = os.path.basename(name)
             gid = self.read(name)
+            # Most entries of a table are empty, and soft-RoCE has 1024.
+            if not gid or not gid.replace(":", "").strip("0"):
+                continue
             kind = self.read(f"{folder}/gid_attrs/types/{index}")
             netdev = self.read(f"{folder}/gid_attrs/ndevs/{index}")
             if netdev:
                 netdevs.add(netdev)
-            if gid and kind and gid.replace(":", "").strip("0"):
+            if kind:
                 gids.append({"gid": gid, "type": kind, "netdev": netdev})
         return {"port": int(os.path.basename(folder)),
                 "state": (self.read(f"{folder}/state") or "").partition(": ")[2],
