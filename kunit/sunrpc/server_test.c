@@ -42,7 +42,6 @@ static struct server_fixture *server_taken(struct kunit *test)
 	f = kunit_kzalloc(test, sizeof(*f), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, f);
 	spin_lock_init(&f->conn.lock);
-	INIT_LIST_HEAD(&f->conn.node);
 	f->conn.ep = &f->ep;
 	f->conn.pending.stage = RPCRDMA_PENDING_ACCEPTED;
 	f->ep.priv = &f->conn;
