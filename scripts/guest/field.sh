@@ -133,6 +133,7 @@ recipe namespace.device-taken mounted 3 work_taken device
 recipe namespace.link-taken mounted 4.2 work_taken link
 recipe namespace.address-taken mounted 3 work_taken address
 recipe namespace.ended ended 3 4.2
+recipe namespace.secrets secrets
 
 recipe server.restarts mounted 3 work_restarts
 recipe server.listeners mounted 3 work_listeners
