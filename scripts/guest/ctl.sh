@@ -13,13 +13,26 @@ CTL_PARAMETERS=/sys/module/rpcrdma/parameters
 ctl() { $CTL "$@"; }
 ctl_server() { $CTL "$@"; }
 
+# A call of rpcrdma-ctl takes seconds in a guest with checkers: look COMMAND... runs a command
+# once, for several shows PATTERN, which check its output.
+look()
+{
+	LOOKED=$*
+	"$@" >/tmp/ctl.log 2>&1 || true
+}
+
+shows()
+{
+	grep -qE -- "$1" /tmp/ctl.log || { cat /tmp/ctl.log; complain "$LOOKED does not say: $1"; }
+}
+
 # says PATTERN COMMAND...: what the command prints has the pattern
 says()
 {
 	local pattern=$1
 	shift
-	"$@" >/tmp/ctl.log 2>&1 || true
-	grep -qE -- "$pattern" /tmp/ctl.log || { cat /tmp/ctl.log; complain "$* does not say: $pattern"; }
+	look "$@"
+	shows "$pattern"
 }
 
 # found CTL NAME..., not_found CTL NAME...: whether the doctor has all, or none, of these
@@ -57,12 +70,15 @@ screen()
 ctl_status()
 {
 	local before shown after
-	says 'Module +loaded: [0-9.]+ \(' ctl_server status
-	says "Listener +0.0.0.0:$PORT\$" ctl_server status
-	says "Mount +$MNT of .*NFS 4.2, rdma, connection [0-9]+" ctl status
-	says "Connection +[0-9]+: client $CLIENT4:[0-9]+ - $ADDR4:$PORT, version 2 \\(both\\)\$" ctl status
-	says "Connection +[0-9]+: server $ADDR4:$PORT - $CLIENT4:[0-9]+, version 2" ctl_server status
-	says "Device +$CTL_DEVICE/1 CA, Ethernet, ACTIVE.* $CTL_NETDEV \\(MTU 4200\\), RoCE v2" ctl status
+	look ctl_server status
+	shows 'Module +loaded: [0-9.]+ \('
+	shows "Listener +0.0.0.0:$PORT\$"
+	shows "Connection +[0-9]+: server $ADDR4:$PORT - $CLIENT4:[0-9]+, version 2"
+	look ctl status
+	screen status cat /tmp/ctl.log
+	shows "Mount +$MNT of .*NFS 4.2, rdma, connection [0-9]+"
+	shows "Connection +[0-9]+: client $CLIENT4:[0-9]+ - $ADDR4:$PORT, version 2 \\(both\\)\$"
+	shows "Device +$CTL_DEVICE/1 CA, Ethernet, ACTIVE.* $CTL_NETDEV \\(MTU 4200\\), RoCE v2"
 	# The same numbers as debugfs, which grow when the lease is renewed
 	before=$(sum_of server sent)
 	shown=$(ctl_server status --json |
@@ -71,8 +87,6 @@ ctl_status()
 	[ $before -le $shown ] && [ $shown -le $after ] ||
 		complain "$shown messages were sent, and debugfs has $before, then $after"
 	says 'Connection' setpriv --reuid 65534 --regid 65534 --clear-groups $CTL status
-	screen status ctl status
-	screen doctor ctl doctor
 }
 
 # same_bytes N: what the client has sent is what the server has received, and more than N
@@ -87,13 +101,18 @@ ctl_top()
 {
 	dd if=/dev/zero of=$MNT/top bs=64k count=64 conv=fsync 2>/dev/null
 	wait_for 10 same_bytes 4194304
-	says "^c $CLIENT4:[0-9]+ $ADDR4:$PORT +2 " ctl top -n 1 -d 1
+	load_begin 600
+	look ctl top -n 1 -d 2
+	load_stop
 	screen top cat /tmp/ctl.log
-	says "^$MNT " ctl top -n 1 -d 1
-	says '^rpcrdma_opened_total [1-9]' ctl metrics
-	says "^rpcrdma_connection_version\\{role=\"client\",.*\\} 2\$" ctl metrics
+	shows "^c $CLIENT4:[0-9]+ $ADDR4:$PORT +2 +[0-9]+ +[0-9]+ +[1-9]"
+	shows "^$MNT "
 	ctl metrics -o /tmp/rpcrdma.prom
-	grep -q '^rpcrdma_connection_sent_total{' /tmp/rpcrdma.prom || complain "no metrics in the file"
+	look cat /tmp/rpcrdma.prom
+	screen metrics cat /tmp/ctl.log
+	shows '^rpcrdma_opened_total [1-9]'
+	shows "^rpcrdma_connection_version\\{role=\"client\",.*\\} 2\$"
+	shows '^rpcrdma_connection_sent_total\{'
 }
 
 # ctl_trace [-i NETDEV]: the archive has tracepoints, the state of the host, and the packets
@@ -156,7 +175,7 @@ ctl_small()
 	"$NFSIO" many $MNT/many $EXPORT/many 6 4 11
 	rm -rf $MNT/many
 	found ctl small-window small-threshold
-	screen small ctl doctor
+	screen small cat /tmp/ctl.log
 	umount_works
 }
 
@@ -182,8 +201,8 @@ ctl_fallback()
 	nfsd_again
 	mount_works 4.2
 	found ctl fallback
-	says 'uses version 1: the server has no version 2' ctl doctor
-	screen fallback ctl doctor
+	LOOKED='ctl doctor' shows 'uses version 1: the server has no version 2'
+	screen fallback cat /tmp/ctl.log
 	says '^rpcrdma_fallbacks_total [1-9]' ctl metrics
 	umount_works
 	restore
@@ -194,7 +213,6 @@ ctl_fallback()
 ctl_listeners()
 {
 	found ctl_server listener-not-persistent
-	not_found ctl_server listener-missing
 	mkdir -p /etc/nfs.conf.d
 	printf '[nfsd]\nrdma=y\n' >/etc/nfs.conf.d/ctl.conf
 	not_found ctl_server listener-missing listener-not-persistent
@@ -228,6 +246,37 @@ ctl_not_rdma()
 	cp /tmp/fstab /etc/fstab
 	umount $MNT
 	nfsd_again
+}
+
+# A server that does not answer: nothing has its hardware address. The client stops waiting
+# before the connection manager stops retransmitting.
+ctl_unreachable()
+{
+	local host=${ADDR4%.*}.78 dev=${NETNS:+c0}
+	not_found ctl unreachable
+	${NETNS:+client} ip neigh replace $host lladdr 02:00:00:00:00:78 dev ${dev:-d0} nud permanent
+	mkdir -p /mnt-none
+	${NETNS:+client} mount -t nfs -o vers=4.2,proto=rdma,port=$PORT $host:/ /mnt-none &
+	wait_for 60 found ctl unreachable >/dev/null
+	screen unreachable cat /tmp/ctl.log
+	pkill -KILL -f $host:/
+	! wait $! || complain "it mounts"
+	${NETNS:+client} ip neigh del $host dev ${dev:-d0}
+	rmdir /mnt-none
+}
+
+# A port with GIDs of RoCE version 1 only. Soft-RoCE has none: the doctor sees other files
+# instead of its own.
+ctl_gids()
+{
+	local port=/sys/class/infiniband/rxe0/ports/1 gid
+	not_found ctl_server no-rocev2-gid
+	mkdir /tmp/gid-types
+	for gid in 0 1 2 3; do echo "IB/RoCE v1" >/tmp/gid-types/$gid; done
+	mount --bind /tmp/gid-types $port/gid_attrs/types
+	found ctl_server no-rocev2-gid
+	umount $port/gid_attrs/types
+	rm -r /tmp/gid-types
 }
 
 # Host authentication that is required: without a secret, with one that is too short, good,
@@ -275,14 +324,22 @@ ctl_modules()
 	installed=$(modinfo -n rpcrdma)
 	dir=${installed%/*}
 	found ctl not-loaded
+	# A second module, and the RDMA stack of another project: any file has its name.
 	mkdir -p $dir/dkms
 	cp $installed $dir/dkms/
+	cp $installed $dir/ib_core.ko
 	depmod -a
-	found ctl shadowed
-	screen shadowed ctl doctor
-	rm -r $dir/dkms
+	found ctl shadowed foreign-stack
+	screen shadowed cat /tmp/ctl.log
+	rm -r $dir/dkms $dir/ib_core.ko
 	depmod -a
-	not_found ctl shadowed
+	not_found ctl shadowed foreign-stack
+
+	# A module without the netlink family: the name of the family is another one.
+	LC_ALL=C sed 's/rpcrdma\(\x00\{9\}\x01\)/rpcrdm0\1/' $installed >/tmp/old.ko
+	insmod /tmp/old.ko
+	found ctl no-interface
+	rmmod rpcrdma
 
 	# Another version than the loaded one is installed.
 	modprobe rpcrdma

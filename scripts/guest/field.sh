@@ -89,6 +89,9 @@ recipe ctl.listener-lost bound ctl_listener_lost
 recipe ctl.not-rdma ctl_not_rdma
 recipe ctl.counters ctl_counters
 recipe ctl.causes ctl_causes
+recipe ctl.unreachable ctl_unreachable
+recipe ctl.openings ctl_openings
+recipe ctl.gids ctl_gids
 recipe ctl.lost mounted 4.2 ctl_lost
 recipe ctl.auth ctl_auth
 recipe ctl.reload mounted 4.2 ctl_reload

@@ -49,7 +49,7 @@ ctl_devices()
 	not_found ctl port-down no-device
 	ip -n $NETNS link set c0 down
 	found ctl port-down
-	screen port-down ctl doctor
+	screen port-down cat /tmp/ctl.log
 	ip -n $NETNS link set c0 up
 	ip -n $NETNS addr replace $CLIENT4/24 dev c0
 	ip -n $NETNS -6 addr replace $CLIENT6/64 dev c0 nodad
@@ -66,7 +66,7 @@ ctl_mtu()
 	not_found ctl mtu-mismatch
 	ip link set d0 mtu 1500
 	found ctl mtu-mismatch
-	screen mtu ctl doctor
+	screen mtu cat /tmp/ctl.log
 	ip link set d0 mtu 4200
 }
 
@@ -150,7 +150,7 @@ ctl_causes()
 	found ctl unresolved
 	ping_with --reject -- cannot_mount $ADDR4 port=$PING_PORT
 	found ctl rejects-by-peer
-	screen causes ctl doctor
+	screen causes cat /tmp/ctl.log
 }
 
 # cannot_mount ADDRESS [OPTION,...]
@@ -175,4 +175,26 @@ ctl_lost()
 	reconnected $before
 	load_stop 1
 	found ctl wr-failures
+}
+
+opening() { connections | grep '^role=server ' | grep -qv ' state=open '; }
+
+# A client stops before it confirms its connection: the server's answer is delayed, and the
+# client does not have to ask for the server's hardware address.
+ctl_openings()
+{
+	local pid
+	not_found ctl_server openings-overdue
+	client ip neigh replace $ADDR4 lladdr $MAC dev c0 nud permanent
+	impair server delay 3s
+	client $PING -c 1 -t 100 $ADDR4 >/dev/null 2>&1 &
+	pid=$!
+	wait_for 30 opening
+	kill -STOP $pid
+	heal
+	wait_for 60 found ctl_server openings-overdue >/dev/null
+	screen openings cat /tmp/ctl.log
+	kill -KILL $pid
+	wait $pid 2>/dev/null || true
+	client ip neigh del $ADDR4 dev c0
 }
