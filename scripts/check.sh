@@ -763,6 +763,8 @@ level_capture()
 		name=${capture%.connections}
 		try "capture/decoded.${name##*/}" scripts/tools/wireshark/compare.py "$name.pcap" "$capture"
 	done
+	# Downloads Wireshark's source once
+	try capture/wireshark-patch scripts/tools/wireshark/packet-rpcrdma.sh
 }
 
 # scripts/tools/bpftrace/, in a guest with the stock kernel
