@@ -258,6 +258,13 @@ class Doctor(Test):
             self.host.gid(index, "fe80:0000:0000:0000:0011:22ff:fe33:4455", "IB/RoCE v1")
         self.only("no-rocev2-gid")
 
+    def test_device_of_another_namespace(self):
+        for index in (0, 1):
+            self.host.gid(index, "fe80:0000:0000:0000:0011:22ff:fe33:4455", netdev="eth1")
+        self.assertEqual(self.host.devices(), [])
+        self.host.file("/sys/class/net/eth1/mtu", "9000")
+        self.assertEqual([device["name"] for device in self.host.devices()], ["rxe0"])
+
     def test_iwarp_needs_no_gid(self):
         self.host.file("/sys/class/infiniband/rxe0/node_type", "4: RNIC")
         self.host.remove("/sys/class/infiniband/rxe0/ports/1/gid_attrs")

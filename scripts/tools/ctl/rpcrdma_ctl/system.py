@@ -126,19 +126,24 @@ class System:
     # ---- Devices ----
 
     def devices(self):
-        """Return the RDMA devices with their ports."""
-        return [self._device(name) for name in self.list("/sys/class/infiniband/*")]
+        """
+        Return the RDMA devices with their ports. By default the kernel shows devices in every
+        network namespace. A device with interfaces in other ones only is of no use here, and is
+        left out.
+        """
+        devices = [self._device(name) for name in self.list("/sys/class/infiniband/*")]
+        return [device for device in devices if device]
 
     def _device(self, folder):
         kind = (self.read(f"{folder}/node_type") or "").partition(": ")[2]
         device = {"name": os.path.basename(folder), "type": kind,
                   "firmware": self.read(f"{folder}/fw_ver"), "ports": []}
-        for port in self.list(f"{folder}/ports/*"):
-            device["ports"].append(self._port(port))
-        return device
+        ports = [self._port(port) for port in self.list(f"{folder}/ports/*")]
+        device["ports"] = [port for port in ports if port]
+        return device if device["ports"] or not ports else None
 
     def _port(self, folder):
-        gids, netdevs = [], set()
+        gids, netdevs, elsewhere = [], set(), False
         for name in self.list(f"{folder}/gids/*"):
             index = os.path.basename(name)
             gid = self.read(name)
@@ -147,10 +152,15 @@ class System:
                 continue
             kind = self.read(f"{folder}/gid_attrs/types/{index}")
             netdev = self.read(f"{folder}/gid_attrs/ndevs/{index}")
+            if netdev and self.read(f"/sys/class/net/{netdev}/mtu") is None:
+                elsewhere = True
+                continue
             if netdev:
                 netdevs.add(netdev)
             if kind:
                 gids.append({"gid": gid, "type": kind, "netdev": netdev})
+        if elsewhere and not gids:
+            return None
         return {"port": int(os.path.basename(folder)),
                 "state": (self.read(f"{folder}/state") or "").partition(": ")[2],
                 "link_layer": self.read(f"{folder}/link_layer"),
