@@ -267,7 +267,7 @@ static int rpcrdma_auth_compute(struct rpcrdma_ep *ep,
 {
 	if (!req->dh.group || req->what == RPCRDMA_AUTH_ASK_SECRET)
 		return rpcrdma_auth_secret(req, NULL, answer);
-	rpcrdma_port_count(&ep->core, RPCRDMA_COUNT_AUTHS_DH);
+	rpcrdma_ep_count(ep, RPCRDMA_COUNT_AUTHS_DH);
 	if (req->what == RPCRDMA_AUTH_ASK_KEYS)
 		return rpcrdma_dh_keys(ep, &req->dh, answer->public_value);
 	return rpcrdma_auth_exchange(ep, req, answer);
