@@ -6,11 +6,12 @@
 # architecture, run a short smoke test in a guest with it, and repeat the test with the
 # in-tree module as a control. For Debian's releases also install, upgrade and remove the
 # packages. Print a result line for each, and a table at the end; fail if one failed. KUnit
-# is off in stock kernels: those modules are only compiled.
+# is off in stock kernels: those modules are only compiled. Run the engine's tests and the
+# simulation for a big-endian processor, too.
 #
 # A suite is skipped if its archive does not exist any more.
 #
-#   scripts/matrix.sh [SUITE[:FLAVOUR]...]    default: all that are named below
+#   scripts/matrix.sh [SUITE[:FLAVOUR]|big-endian...]    default: all that are named below
 #
 #   BUILD_ONLY=1      no guests, no packages
 #   SHORT=1           a shorter smoke test, without the in-tree module and the
@@ -24,7 +25,7 @@ here=$(cd "$(dirname "$0")/.." && pwd)
 cd "$here"
 
 suites=("$@")
-[ ${#suites[@]} -gt 0 ] || suites=(bullseye bookworm bookworm:rt-amd64 bookworm:arm64 bookworm-backports
+[ ${#suites[@]} -gt 0 ] || suites=(big-endian bullseye bookworm bookworm:rt-amd64 bookworm:arm64 bookworm-backports
 	bookworm-backports:arm64-16k trixie trixie-security trixie-backports sid)
 
 # in_suite DIR COMMAND...: run with the tools of the suite of the kernel in DIR. A
@@ -122,6 +123,26 @@ packages()
 	count "$run/results"
 }
 
+# The tests that need no kernel, on an emulated big-endian processor. Set counts.
+big_endian()
+{
+	local what
+	new_run matrix-big-endian
+	for what in core simulation; do
+		if make --no-print-directory -C "kunit/$what" -j"$(nproc)" check-big-endian \
+			TEST_XML_DIR="$run" >"$run/$what.log" 2>&1; then
+			echo "ok $suite/$what"
+		else
+			tail -n 20 "$run/$what.log" >&2
+			echo "not ok $suite/$what - see $run/$what.log"
+		fi
+	done >"$run/results"
+	[ ! -e "$run/big-endian.xml" ] ||
+		scripts/count-junit.py "$run/big-endian.xml" | sed "s,^\(ok\|not ok\) ,&$suite/," >>"$run/results"
+	cat "$run/results"
+	count "$run/results"
+}
+
 # count FILE: set counts to the sums of the results in it.
 count() { counts="$(grep -c '^ok ' "$1" || true) passed, $(grep -c '^not ok ' "$1" || true) failed"; }
 
@@ -133,6 +154,13 @@ bad=0
 errors=$(mktemp)
 trap 'rm -f "$errors"' EXIT
 for suite in "${suites[@]}"; do
+	if [ "$suite" = big-endian ]; then
+		say "the engine and the simulation on a big-endian processor"
+		big_endian
+		all_passed
+		table+=("$suite|s390x, no kernel|$counts|-|-|-|-")
+		continue
+	fi
 	status=0
 	dir=$(scripts/stock-kernel.sh "$suite" 2> >(tee "$errors" >&2)) || status=$?
 	if [ $status -eq $NO_ARCHIVE ]; then

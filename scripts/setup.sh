@@ -5,7 +5,7 @@
 # "make check" need. Prints nothing and needs no network if all are installed.
 #
 #   scripts/setup.sh [build|demo|check|matrix|deb|rpm|bench|cost|tools]
-#   default: check, which includes build, demo, deb and rpm; matrix is the same as check
+#   default: check, which includes build, demo, deb and rpm; matrix includes check
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")/.." && pwd)
@@ -32,6 +32,8 @@ check=(ccache g++ cmake pkg-config libgtest-dev clang libclang-rt-14-dev clang-f
        linux-source-6.1 xz-utils bc bison flex libelf-dev libssl-dev
        lintian rpmlint man-db openssl debootstrap debian-archive-keyring pahole zstd
        systemd udev nftables tshark bpftrace)
+# A big-endian processor
+matrix=(g++-s390x-linux-gnu qemu-user-static)
 
 cost=(python3 python3-matplotlib libibverbs-dev librdmacm-dev ibverbs-providers libssl-dev keyutils)
 tools=(make g++ binutils nlohmann-json3-dev libibverbs-dev librdmacm-dev ibverbs-providers libssl-dev)
@@ -43,7 +45,8 @@ bench) wanted=("${bench[@]}") ;;
 cost) wanted=("${build[@]}" "${demo[@]}" "${cost[@]}") ;;
 build) wanted=("${build[@]}") ;;
 demo) wanted=("${build[@]}" "${demo[@]}") ;;
-check|matrix) wanted=("${build[@]}" "${demo[@]}" "${deb[@]}" "${rpm[@]}" "${check[@]}" "${tools[@]}") ;;
+check) wanted=("${build[@]}" "${demo[@]}" "${deb[@]}" "${rpm[@]}" "${check[@]}" "${tools[@]}") ;;
+matrix) wanted=("${build[@]}" "${demo[@]}" "${deb[@]}" "${rpm[@]}" "${check[@]}" "${tools[@]}" "${matrix[@]}") ;;
 deb) wanted=("${deb[@]}") ;;
 rpm) wanted=("${rpm[@]}") ;;
 *) die "unknown set of packages: $what (build, demo, check, matrix, deb, rpm, bench, cost or tools)" ;;
