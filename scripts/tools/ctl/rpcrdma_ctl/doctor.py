@@ -341,8 +341,9 @@ COUNTED = {
                         "svc_host_auth=1"),
     "auths_no_secret": (ERROR, "attempts to connect without the secret that host_auth=2 "
                         "requires", "keyctl padd logon rpcrdma:IDENTITY @u, as root"),
-    "auths_no_hash": (WARNING, "times both ends had no hash function in common",
-                      "modprobe sha512 and hmac at both hosts"),
+    "auths_no_hash": (WARNING, "times both ends had no hash function or Diffie-Hellman group "
+                      "in common", "modprobe sha512, hmac and dh at both hosts; without dh at "
+                      "one of them: auth_dh=1"),
     "auths_malformed": (WARNING, "times a message of the authentication was not valid",
                         "look for a peer with a defect, or for an attack"),
     "auths_unavailable": (WARNING, "times authentication was not available",
