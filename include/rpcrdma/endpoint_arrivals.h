@@ -47,7 +47,7 @@ struct rpcrdma_ep_arrivals {
 	u64			remote_inv;
 };
 
-/* What is done so that a context processes the messages that have arrived */
+/* How a context is made to process the messages that have arrived */
 enum rpcrdma_wakeup {
 	RPCRDMA_WAKEUP_NONE,
 	RPCRDMA_WAKEUP_THREAD,		/* notify the transport, which has threads */
@@ -63,7 +63,7 @@ enum {
 
 /**
  * rpcrdma_arrival_wakeup() - choose the context for a message that has arrived
- * @first: no other new message waits, whose context would process this one, too
+ * @first: no other new message waits; the context for that one would process this one
  * @threads: the transport has threads that poll
  * @busy: a context is processing messages
  *

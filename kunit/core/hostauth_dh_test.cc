@@ -135,7 +135,7 @@ TEST(HostAuthDh, LongestMessages)
 
 /* ---- Public values ---- */
 
-/* The prime of a group, as a server tells its host */
+/* The prime of a group, as the core of a server passes it to its host */
 octets prime_of(u32 group)
 {
 	dh_peer c{ true, OFFER, group }, s{ false, OFFER, group };
@@ -282,7 +282,7 @@ TEST(HostAuthDh, OtherPublicValues)
 	}
 }
 
-/* The words of a HELLO and of a CHALLENGE that name groups: behind type and hashes */
+/* The words of a HELLO and of a CHALLENGE that name groups: after type and hashes */
 constexpr u32 HELLO_GROUPS = 28 + 7 * 12 + 8 + 12;
 constexpr u32 CHALLENGE_GROUP = 28 + 6 * 12 + 8 + 12;
 
@@ -345,7 +345,7 @@ TEST(HostAuthDh, GroupsOfAServer)
 
 /* ---- The work of a server, and failures ---- */
 
-/* What a client without the secret can make a server compute in a connection */
+/* The computations in a connection that a client without the secret can cause */
 TEST(HostAuthDh, WorkIsBounded)
 {
 	for (auto mode : { OFFER, REQUIRE }) {

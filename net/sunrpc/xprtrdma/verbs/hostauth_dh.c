@@ -47,10 +47,6 @@ static struct crypto_kpp *rpcrdma_dh_alloc(void)
 	return crypto_alloc_kpp("dh", 0, CRYPTO_ALG_ASYNC);
 }
 
-/*
- * Find out if this kernel has the algorithm. Sleeps.
- * Return: 1, 0, or -ENOMEM.
- */
 int rpcrdma_dh_available(void)
 {
 	unsigned long absent = READ_ONCE(rpcrdma_dh_absent);

@@ -266,6 +266,10 @@ void rpcrdma_auth_free(struct rpcrdma_ep *ep);
 
 /* ---- hostauth_dh.c ---- */
 
+/*
+ * Return 1 if this kernel has the algorithm, 0 if not, or -ENOMEM. Process context, may
+ * sleep.
+ */
 int rpcrdma_dh_available(void);
 
 /*

@@ -13,7 +13,7 @@ enum { CLIENT = 0, SERVER = 1 };
 /* The secret that hostile.sh and hostile-server.sh have put into the keyring */
 extern const char auth_secret[];
 
-/* What the proofs of a connection cover */
+/* The messages that the proofs of a connection cover */
 struct transcript {
 	uint32_t flags[2], len[2];
 	uint8_t body[2][1024];		/* the first messages without their prefixes */

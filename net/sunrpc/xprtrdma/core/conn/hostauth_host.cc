@@ -8,7 +8,7 @@
 namespace rpcrdma::auth
 {
 
-/* What a peer can make a server allocate */
+/* The memory that a peer can make a server allocate */
 static_assert(sizeof(struct rpcrdma_hostauth) <= 4096);
 
 namespace
