@@ -22,6 +22,13 @@ static void begin_hello(struct peer *p)
 	put(p->out, PREFIX, 5);
 }
 
+/* Write a HELLO of this identity that offers these masks. */
+static void hello_with(struct peer *p, uint32_t hashes, uint32_t groups)
+{
+	begin_hello(p);
+	auth_start(p, HELLO, hashes, groups, 1, identity, ID_LEN);
+}
+
 static void hello_as(struct peer *p, const char *name, uint32_t len)
 {
 	begin_hello(p);
@@ -236,8 +243,7 @@ CASE(auth, property_removed)
 	prop(p, REASSEMBLY, 4096);
 	auth_start(p, HELLO, ONLY_SHA256, NO_GROUP, 1, identity, ID_LEN);
 	transcript_add(&sent, CLIENT, p->out, p->len);
-	begin_hello(p);
-	auth_start(p, HELLO, ONLY_SHA256, NO_GROUP, 1, identity, ID_LEN);
+	hello_with(p, ONLY_SHA256, NO_GROUP);
 	greet_with(p, &t);
 	changed(p, &t, &sent);
 }
@@ -247,11 +253,9 @@ CASE(auth, hash_lowered)
 	struct peer *p = connected();
 	struct transcript t, sent;
 
-	begin_hello(p);
-	auth_start(p, HELLO, ALL_HASHES, NO_GROUP, 1, identity, ID_LEN);
+	hello_with(p, ALL_HASHES, NO_GROUP);
 	transcript_add(&sent, CLIENT, p->out, p->len);
-	begin_hello(p);
-	auth_start(p, HELLO, ONLY_SHA256, NO_GROUP, 1, identity, ID_LEN);
+	hello_with(p, ONLY_SHA256, NO_GROUP);
 	greet_with(p, &t);
 	changed(p, &t, &sent);
 }
@@ -298,8 +302,7 @@ static void masks(uint32_t hashes, uint32_t groups)
 {
 	struct peer *p = connected();
 
-	begin_hello(p);
-	auth_start(p, HELLO, hashes, groups, 1, identity, ID_LEN);
+	hello_with(p, hashes, groups);
 	send_out(p);
 	refused(p, NO_ALGORITHM);
 }
