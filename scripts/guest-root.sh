@@ -4,12 +4,15 @@
 # Print the folder of a root file system for guests: the files of this machine's packages
 # that guests need, as hard links, or as copies if the cache is on another file system.
 #
-#   scripts/guest-root.sh
+#   scripts/guest-root.sh [ARCH]
 #
 # dpkg replaces a file by renaming the new one, so that the old one stays here. A package that is
 # installed or upgraded on this machine therefore cannot break a guest that runs: a guest sees
 # the versions with which it began. A snapshot is in the cache and serves until one of its
 # packages has another version. Snapshots that no guest has used for a week are removed.
+#
+# ARCH: the architecture of the guest, e.g. arm64, if it is another one. The packages are then those
+# of this system's suite; they are downloaded and unpacked, and their scripts do not run.
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")/.." && pwd)
@@ -68,10 +71,54 @@ make_root()
 	# Configuration is changed in place, so it is copied.
 	(cd / && find etc -xdev \( -type l -o -type d -readable -executable -o -type f -readable \) -print0 2>/dev/null |
 		cpio --quiet -0 -pdum "$to" 2>/dev/null) || true
+	finish_root "$to"
+}
+
+# Add the folders that belong to no package, and check the result.
+finish_root()
+{
+	local to=$1
 	(cd "$to" && mkdir -p dev proc sys run tmp root home mnt srv opt media var/tmp var/log var/cache)
 	chmod 1777 "$to/tmp" "$to/var/tmp"
 	# An essential program, and one that is an alternative
-	[ -x "$to/bin/bash" ] && [ -L "$to/usr/bin/awk" ] || die "$to has no shell or no awk"
+	[ -x "$to/bin/bash" ] && [ -x "$to$(readlink "$to/etc/alternatives/awk")" ] ||
+		die "$to has no shell or no awk"
+}
+
+# The packages that a guest of another architecture lacks, because the smoke test does not use them
+unused="bpftrace|tshark|krb5-.*|linux-image-.*|systemd|binutils"
+
+# foreign_root ARCH TO: make the folder TO from packages of that architecture.
+foreign_root()
+{
+	local arch=$1 to=$2 log=$2.log deb apt apt_arch d
+	local packages=()
+	: >"$log"
+	suite_apt "$(host_suite)" "$log" "$arch"
+	mapfile -t packages < <(printf '%s\n' "${guest_packages[@]}" | grep -vxE "$unused")
+	rm -f "$apt"/archives/*.deb
+	apt_here apt-get install -y --no-install-recommends --download-only '?essential' "${packages[@]}" \
+		>>"$log" 2>&1 || { tail -n 5 "$log" >&2; die "the packages for $arch cannot be downloaded: see $log"; }
+	mkdir -p "$to"/usr/{bin,sbin,lib}
+	for d in bin sbin lib; do
+		ln -s "usr/$d" "$to/$d"
+	done
+	# tar keeps these links to folders; dpkg-deb --extract would replace them.
+	for deb in "$apt"/archives/*.deb; do
+		dpkg-deb --fsys-tarfile "$deb" | tar -C "$to" --keep-directory-symlink \
+			--exclude=./usr/share/doc --exclude=./usr/share/man --exclude=./usr/share/locale -xf - ||
+			die "$deb cannot be unpacked"
+	done
+	rm -f "$apt"/archives/*.deb
+	# What the scripts of packages make: configuration and alternatives. None of it depends on
+	# the architecture, except the cache of libraries, which the loader does not need.
+	(cd / && find etc -xdev \( -type l -o -type d -readable -executable -o -type f -readable \) \
+		! -name ld.so.cache -print0 2>/dev/null | cpio --quiet -0 -pdum "$to" 2>/dev/null) || true
+	(cd / && find usr/bin usr/sbin -lname '/etc/alternatives/*' | cpio --quiet -pdm "$to" 2>/dev/null) || true
+	# This machine's awk may be another one.
+	ln -sf /usr/bin/gawk "$to/etc/alternatives/awk"
+	(cd / && find var/lib/nfs -xdev ! -type s | cpio --quiet -pdum "$to" 2>/dev/null) || true
+	finish_root "$to"
 }
 
 roots=$CACHE/guest-root
@@ -79,6 +126,18 @@ mkdir -p "$roots"
 exec 9>"$roots/lock"
 flock 9
 find "$roots" -maxdepth 1 -name 'root-*' -mtime +7 -exec rm -rf {} +
+
+if [ $# -gt 0 ]; then
+	root=$roots/root-$1-$({ cat "$0"; printf '%s\n' "${guest_packages[@]}"; } | sha256sum | cut -c1-12)
+	if [ ! -d "$root" ]; then
+		rm -rf "$root.new"
+		foreign_root "$1" "$root.new"
+		mv "$root.new" "$root"
+	fi
+	touch "$root"
+	echo "$root"
+	exit
+fi
 
 list=$roots/packages
 for ((waited = 0; ; waited++)); do

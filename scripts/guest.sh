@@ -11,7 +11,8 @@
 #                      the newest stock Debian 6.1 kernel
 #   --uml              run the kernel that scripts/uml-kernel.sh builds: at this
 #                      machine's own speed, without QEMU
-#   --kernel DIR       boot the stock kernel that scripts/stock-kernel.sh left there
+#   --kernel DIR       boot the stock kernel that scripts/stock-kernel.sh left there;
+#                      one for arm64 runs on an emulated machine of that architecture
 #   --module M         the module to install under updates/ in the guest: the path
 #                      of a .ko file, which must have been built for the
 #                      guest's kernel, or "in-tree" for none, so that the
@@ -99,10 +100,20 @@ done
 
 fail() { echo "guest.sh: $*" >&2; exit 125; }
 
-emulator=qemu-system-x86_64
+# A kernel of another architecture needs a machine and programs of its own.
+arch=amd64
+[ -z "$stock" ] || arch=$(sed -n 's/^ARCH=//p' "$stock/make-args" 2>/dev/null) || true
+emulator=qemu-system-x86_64 busybox=busybox strip=strip output=ttyS1
+case ${arch:=amd64} in
+amd64) ;;
+arm64) emulator=qemu-system-aarch64 strip=aarch64-linux-gnu-strip output=ttyS0 ;;
+*) fail "no machine for $arch" ;;
+esac
+# Another architecture is emulated in full, at about a third of the speed.
+[ "$arch" = amd64 ] || TIMEOUT_SCALE=$((TIMEOUT_SCALE * 3))
 [ $kind != uml ] || emulator=
-for tool in $emulator busybox cpio depmod; do
-	PATH=$PATH:/usr/sbin:/sbin command -v $tool >/dev/null ||
+for tool in $emulator $strip busybox cpio depmod; do
+	PATH=$PATH:/usr/sbin:/sbin command -v "$tool" >/dev/null ||
 		fail "$tool is missing: run scripts/setup.sh"
 done
 PATH=$PATH:/usr/sbin:/sbin
@@ -138,7 +149,12 @@ smp=${smp:-2}
 [ -r "$kernel" ] || fail "cannot read $kernel: install linux-image-$kver"
 [ -d "$modroot/lib/modules/$kver" ] || fail "$modroot/lib/modules/$kver is missing"
 
-root=${GUEST_ROOT:-$("$here/scripts/guest-root.sh")} || fail "no root file system for a guest"
+if [ "$arch" = amd64 ]; then
+	root=${GUEST_ROOT:-$("$here/scripts/guest-root.sh")} || fail "no root file system for a guest"
+else
+	root=$("$here/scripts/guest-root.sh" "$arch") || fail "no root file system for a guest of $arch"
+	busybox=$root/bin/busybox
+fi
 
 if [ -n "$run" ]; then
 	mkdir -p "$run"
@@ -168,7 +184,7 @@ for m in "${modules[@]}"; do
 	vermagic=$(modinfo -F vermagic "$m")
 	[ "${vermagic%% *}" = "$kver" ] ||
 		fail "$m was built for ${vermagic%% *}, and the guest runs $kver"
-	strip --strip-debug -o "$run/modules/updates/$(basename "$m")" "$m"
+	"$strip" --strip-debug -o "$run/modules/updates/$(basename "$m")" "$m"
 	names+=("$(basename "$m" .ko)")
 	[ "$(basename "$m")" = rpcrdma.ko ] && module_kind=ours
 done
@@ -193,7 +209,7 @@ rm -rf "$index"
 initrd=$run/initrd
 rm -rf "$initrd"
 mkdir -p "$initrd"/{bin,dev,proc,sys,host,rw,root,modules}
-cp "$(command -v busybox)" "$initrd/bin/busybox"
+cp "$(command -v "$busybox")" "$initrd/bin/busybox"
 cp "$here/scripts/guest/initramfs-init" "$initrd/init"
 chmod +x "$initrd/init"
 [ $kind = uml ] || for m in virtio_pci 9pnet_virtio 9p overlay; do
@@ -223,7 +239,7 @@ limit=$((timeout * TIMEOUT_SCALE))
 {
 	printf 'export KIND=%q MODULE_KIND=%q MODULES=%q TIMEOUT=%q TIMEOUT_SCALE=%q\n' \
 		"$kind" "$module_kind" "${names[*]:-}" "$guest_limit" "$TIMEOUT_SCALE"
-	printf 'GUEST_CWD=%q\n' "$PWD"
+	printf 'GUEST_CWD=%q OUTPUT=%q\n' "$PWD" /dev/$output
 	printf 'GUEST_ARGV=('; printf '%q ' "$@"; printf ')\n'
 } >"$run/env"
 
@@ -235,7 +251,7 @@ if [ $icount = yes ]; then
 	# the next timer, and every time limit expires.
 	qemu_args+=(-icount "shift=0,sleep=on")
 	smp=1
-elif grep -qwE 'vmx|svm' /proc/cpuinfo && [ -w /dev/kvm ] &&
+elif [ "$arch" = amd64 ] && grep -qwE 'vmx|svm' /proc/cpuinfo && [ -w /dev/kvm ] &&
      echo quit | timeout 10 qemu-system-x86_64 -accel kvm -nodefaults -display none -S -monitor stdio >/dev/null 2>&1; then
 	accel=kvm
 fi
@@ -244,7 +260,11 @@ fi
 # "rep movsq". If the time stamp counter is not trusted, it reads the time from a device,
 # under one lock for all processors. And it needs no mitigations. Without these three a guest
 # needs a third less of the host's time. The counts of instructions do not change.
-if [ $kind != uml ] && [ $icount = no ] && [ "$accel" != kvm ]; then
+if [ "$arch" != amd64 ]; then
+	# Pointer authentication as specified is slow to emulate.
+	cpu=${cpu:-max,pauth-impdef=on}
+	append="mitigations=off $append"
+elif [ $kind != uml ] && [ $icount = no ] && [ "$accel" != kvm ]; then
 	cpu=${cpu:-max,erms=off,fsrm=off,la57=off}
 	append="tsc=reliable mitigations=off $append"
 fi
@@ -257,14 +277,21 @@ append="loglevel=7 log_buf_len=8M panic=-1 oops=panic net.ifnames=0 rcupdate.rcu
 # program prints to output.log.
 boot_qemu()
 {
-	exec qemu-system-x86_64 \
-		-accel "$accel" -machine q35 -cpu "$cpu" -smp "$smp" -m "$mem" \
+	local hardware=(-machine q35 -serial "file:$run/console.log" -serial "file:$run/output.log")
+	local console="ttyS0 no_timer_check"
+	if [ "$arch" = arm64 ]; then
+		# This machine has one serial line, which is not a 16550.
+		hardware=(-machine virt -serial "file:$run/console.log"
+			  -chardev "file,id=output,path=$run/output.log" -device "pci-serial,chardev=output")
+		console=ttyAMA0
+	fi
+	exec "$emulator" "${hardware[@]}" \
+		-accel "$accel" -cpu "$cpu" -smp "$smp" -m "$mem" \
 		-nodefaults -no-user-config -no-reboot -display none -nic none \
 		-kernel "$kernel" -initrd "$run/initrd.img" \
-		-append "console=ttyS0 no_timer_check random.trust_cpu=on $append" \
+		-append "console=$console random.trust_cpu=on $append" \
 		-virtfs local,path=/,mount_tag=host,security_model=none,readonly=on,multidevs=remap \
 		-virtfs local,path="$run",mount_tag=run,security_model=none,multidevs=remap \
-		-serial "file:$run/console.log" -serial "file:$run/output.log" \
 		"${qemu_args[@]}" </dev/null >"$run/machine.log" 2>&1
 }
 

@@ -330,13 +330,16 @@ debian_system()
 	exec {lock}>&-
 }
 
-# Build the programs of the guests' tests in the folder $1.
+# Build the programs of the guests' tests in the folder $1, for guests with the kernel that
+# scripts/stock-kernel.sh left in $2 (default: one of this architecture).
 build_guest_tools()
 {
-	local from
+	local from cc
 	from=$(dirname "${BASH_SOURCE[0]}")/guest
-	gcc -O2 -Wall -Wextra -Werror -o "$1/nfsio" "$from"/nfsio{,-stress,-field}.c
-	gcc -O2 -Wall -Wextra -Werror -o "$1/nfsdlisten" "$from/nfsdlisten.c"
+	cc=$(sed -n 's/^CROSS_COMPILE=\(.*\)/\1gcc-12/p' "${2:-}/make-args" 2>/dev/null || true)
+	cc=${cc:-gcc}
+	$cc -O2 -Wall -Wextra -Werror -o "$1/nfsio" "$from"/nfsio{,-stress,-field}.c
+	$cc -O2 -Wall -Wextra -Werror -o "$1/nfsdlisten" "$from/nfsdlisten.c"
 	cp -r "$(dirname "${BASH_SOURCE[0]}")/tools/ctl" "$1/ctl"
 }
 

@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # "make matrix": build the module and the KUnit modules for the stock kernels of
-# several Debian suites, each with the tools of its suite. Unless the kernel is of another
-# architecture, run a short smoke test in a guest with it, and repeat the test with the
-# in-tree module as a control. For Debian's releases also install, upgrade and remove the
-# packages. Print a result line for each, and a table at the end; fail if one failed. KUnit
-# is off in stock kernels: those modules are only compiled. Run the engine's tests and the
-# simulation for a big-endian processor, too.
+# several Debian suites, each with the tools of its suite. Run a short smoke test in a guest
+# with it, and repeat the test with the in-tree module as a control. A guest of arm64 is
+# emulated in full. For Debian's releases also install, upgrade and remove the packages.
+# Print a result line for each, and a table at the end; fail if one failed. KUnit is off in
+# stock kernels: those modules are only compiled. Run the engine's tests and the simulation
+# for a big-endian processor, too.
 #
 # A suite is skipped if its archive does not exist any more.
 #
@@ -96,7 +96,7 @@ guest()
 {
 	local dir=$1 which=$2 module=$3 run
 	new_run "matrix-${suite/:/.}-$which"
-	build_guest_tools "$run"
+	build_guest_tools "$run" "$dir"
 	scripts/guest.sh --kernel "$dir" --module "$module" --mem 3G --timeout 900 --run-dir "$run" --quiet -- \
 		"$run/guest/kernels.sh" "$suite/$which/" ${SHORT:+short} >&2 || true
 	{
@@ -189,7 +189,7 @@ for suite in "${suites[@]}"; do
 	else
 		bad=1
 	fi
-	if [ -f "$to/rpcrdma.ko" ] && [ -z "${BUILD_ONLY:-}" ] && [ ! -e "$dir/make-args" ]; then
+	if [ -f "$to/rpcrdma.ko" ] && [ -z "${BUILD_ONLY:-}" ]; then
 		say "$suite: a guest with this module"
 		guest "$dir" ours "$to/rpcrdma.ko"
 		ours=$counts

@@ -32,8 +32,8 @@ check=(ccache g++ cmake pkg-config libgtest-dev clang libclang-rt-14-dev clang-f
        linux-source-6.1 xz-utils bc bison flex libelf-dev libssl-dev
        lintian rpmlint man-db openssl debootstrap debian-archive-keyring pahole zstd
        systemd udev nftables tshark bpftrace)
-# A big-endian processor
-matrix=(g++-s390x-linux-gnu qemu-user-static)
+# A big-endian processor, and guests of arm64
+matrix=(g++-s390x-linux-gnu qemu-user-static qemu-system-arm libc6-dev-arm64-cross)
 
 cost=(python3 python3-matplotlib libibverbs-dev librdmacm-dev ibverbs-providers libssl-dev keyutils)
 tools=(make g++ binutils nlohmann-json3-dev libibverbs-dev librdmacm-dev ibverbs-providers libssl-dev)

@@ -15,7 +15,7 @@ if [ "${1:-}" = check ]; then
 	export RUN=/run/guest
 	# shellcheck source=/dev/null
 	. $RUN/env
-	exec >/dev/ttyS1 2>&1
+	exec >$OUTPUT 2>&1
 	cd "$GUEST_CWD" || exit
 	shift
 	checking=yes

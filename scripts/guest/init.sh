@@ -25,8 +25,8 @@ end()
 
 exec </dev/null
 echo yes >$RUN/booted
-stty -F /dev/ttyS1 raw 2>/dev/null
-exec >/dev/ttyS1 2>&1
+stty -F $OUTPUT raw 2>/dev/null
+exec >$OUTPUT 2>&1
 
 mkdir -p /dev/pts /dev/shm /run/lock
 mount -t devpts -o mode=620,ptmxmode=666 devpts /dev/pts
