@@ -280,14 +280,12 @@ bool rpcrdma_quota_uncharge(struct rpcrdma_quota *all,
  * @account: the connection's account
  * @use: use of the memory
  * @bytes: number of bytes
- * @notify: returns the result of rpcrdma_quota_uncharge()
  *
- * Return: false if nothing was changed.
+ * Return: 0; 1 where rpcrdma_quota_uncharge() returns true; -1 if nothing was changed.
  */
-bool rpcrdma_quota_uncharge_own(const struct rpcrdma_quota *all,
-				struct rpcrdma_quota_account *account,
-				enum rpcrdma_quota_use use, u64 bytes,
-				bool *notify);
+int rpcrdma_quota_uncharge_own(const struct rpcrdma_quota *all,
+			       struct rpcrdma_quota_account *account,
+			       enum rpcrdma_quota_use use, u64 bytes);
 
 /**
  * rpcrdma_quota_trim() - release the unused part of the account's quota

@@ -300,14 +300,14 @@ TEST(Quota, AUsedQuotaIsKept)
 	/* Memory is tight above 240 bytes in use. */
 	rpcrdma_quota all = memory(0, 960);
 	rpcrdma_quota_account a = account(), b = account();
-	bool notify = true;
+	const auto uncharge_own = [&](rpcrdma_quota_use use, u64 bytes) {
+		return rpcrdma_quota_uncharge_own(&all, &a, use, bytes);
+	};
 
 	ASSERT_EQ(rpcrdma_quota_attach(&all, &a), 0);
 	EXPECT_FALSE(rpcrdma_quota_charge_own(&a, RPCRDMA_QUOTA_CALLS, 100));
 	rpcrdma_quota_charge(&all, &a, RPCRDMA_QUOTA_CALLS, 100);
-	EXPECT_TRUE(rpcrdma_quota_uncharge_own(&all, &a, RPCRDMA_QUOTA_CALLS,
-					       100, &notify));
-	EXPECT_FALSE(notify);
+	EXPECT_EQ(uncharge_own(RPCRDMA_QUOTA_CALLS, 100), 0);
 	EXPECT_EQ(all.used, PROMISE + 100);
 	EXPECT_TRUE(rpcrdma_quota_charge_own(&a, RPCRDMA_QUOTA_REPLIES, 60));
 	EXPECT_TRUE(rpcrdma_quota_must_ask(&all, &a));
@@ -317,15 +317,14 @@ TEST(Quota, AUsedQuotaIsKept)
 
 	ASSERT_EQ(rpcrdma_quota_attach(&all, &b), 0);
 	EXPECT_TRUE(rpcrdma_quota_is_tight(&all));
-	EXPECT_FALSE(rpcrdma_quota_uncharge_own(&all, &a, RPCRDMA_QUOTA_REPLIES,
-						10, &notify));
+	EXPECT_EQ(uncharge_own(RPCRDMA_QUOTA_REPLIES, 10), -1);
 	rpcrdma_quota_uncharge(&all, &a, RPCRDMA_QUOTA_REPLIES, 10);
 	EXPECT_EQ(a.quota, 50u);
 	EXPECT_EQ(all.used, 2 * PROMISE + 50);
 	rpcrdma_quota_detach(&all, &b);
 	EXPECT_FALSE(rpcrdma_quota_is_tight(&all));
-	EXPECT_TRUE(rpcrdma_quota_uncharge_own(&all, &a, RPCRDMA_QUOTA_REPLIES,
-					       10, &notify));
+	a.wanted = 1;
+	EXPECT_EQ(uncharge_own(RPCRDMA_QUOTA_REPLIES, 10), 1);
 	EXPECT_EQ(all.used, PROMISE + 50);
 	rpcrdma_quota_trim(&all, &a);
 	EXPECT_EQ(all.used, PROMISE + 40);

@@ -69,8 +69,10 @@ void rpcrdma_ep_quota_detach(struct rpcrdma_ep *ep)
 	rpcrdma_quota_change(ep, &change);
 }
 
-bool rpcrdma_ep_quota_available(struct rpcrdma_ep *ep,
-				enum rpcrdma_quota_use use, u64 octets)
+/* Slow path of rpcrdma_ep_quota_available(): the account needs a larger quota. */
+static noinline bool rpcrdma_quota_ask_all(struct rpcrdma_ep *ep,
+					   enum rpcrdma_quota_use use,
+					   u64 octets)
 {
 	struct rpcrdma_quota_change change = {
 		.what = RPCRDMA_QUOTA_ASK,
@@ -80,6 +82,15 @@ bool rpcrdma_ep_quota_available(struct rpcrdma_ep *ep,
 
 	rpcrdma_quota_change(ep, &change);
 	return change.ok;
+}
+
+bool rpcrdma_ep_quota_available(struct rpcrdma_ep *ep,
+				enum rpcrdma_quota_use use, u64 octets)
+{
+	return likely(rpcrdma_locked(&ep->memory_lock,
+				     rpcrdma_quota_allows_own(&ep->memory, use,
+							      octets))) ||
+	       rpcrdma_quota_ask_all(ep, use, octets);
 }
 
 u32 rpcrdma_ep_charge_some(struct rpcrdma_ep *ep, enum rpcrdma_quota_use use,
@@ -96,8 +107,9 @@ u32 rpcrdma_ep_charge_some(struct rpcrdma_ep *ep, enum rpcrdma_quota_use use,
 	return change.count;
 }
 
-void rpcrdma_ep_charge(struct rpcrdma_ep *ep, enum rpcrdma_quota_use use,
-		       u64 octets)
+/* Slow path of rpcrdma_ep_charge(): the account needs a larger quota. */
+static noinline void rpcrdma_charge_more(struct rpcrdma_ep *ep,
+					 enum rpcrdma_quota_use use, u64 octets)
 {
 	struct rpcrdma_quota_change change = {
 		.what = RPCRDMA_QUOTA_CHARGE,
@@ -107,6 +119,15 @@ void rpcrdma_ep_charge(struct rpcrdma_ep *ep, enum rpcrdma_quota_use use,
 	};
 
 	rpcrdma_quota_change(ep, &change);
+}
+
+void rpcrdma_ep_charge(struct rpcrdma_ep *ep, enum rpcrdma_quota_use use,
+		       u64 octets)
+{
+	if (unlikely(!rpcrdma_locked(&ep->memory_lock,
+				     rpcrdma_quota_charge_own(&ep->memory, use,
+							      octets))))
+		rpcrdma_charge_more(ep, use, octets);
 }
 
 bool rpcrdma_port_assembled(struct rpcrdma_ep_core *core, u64 octets)
@@ -120,8 +141,10 @@ bool rpcrdma_port_assembled(struct rpcrdma_ep_core *core, u64 octets)
 	return change.ok;
 }
 
-void rpcrdma_ep_uncharge(struct rpcrdma_ep *ep, enum rpcrdma_quota_use use,
-			 u64 octets)
+/* Slow path of rpcrdma_ep_uncharge(): memory is tight. */
+static noinline void rpcrdma_uncharge_all(struct rpcrdma_ep *ep,
+					  enum rpcrdma_quota_use use,
+					  u64 octets)
 {
 	struct rpcrdma_quota_change change = {
 		.what = RPCRDMA_QUOTA_UNCHARGE,
@@ -129,8 +152,24 @@ void rpcrdma_ep_uncharge(struct rpcrdma_ep *ep, enum rpcrdma_quota_use use,
 		.octets = octets,
 	};
 
-	if (octets)
-		rpcrdma_quota_change(ep, &change);
+	rpcrdma_quota_change(ep, &change);
+}
+
+void rpcrdma_ep_uncharge(struct rpcrdma_ep *ep, enum rpcrdma_quota_use use,
+			 u64 octets)
+{
+	int rc;
+
+	if (!octets)
+		return;
+	rc = rpcrdma_locked(&ep->memory_lock,
+			    rpcrdma_quota_uncharge_own(&rpcrdma_quota,
+						       &ep->memory, use,
+						       octets));
+	if (unlikely(rc < 0))
+		rpcrdma_uncharge_all(ep, use, octets);
+	else if (unlikely(rc))
+		rpcrdma_ep_write_space(ep);
 }
 
 void rpcrdma_port_leave_quota(struct rpcrdma_ep_core *core)

@@ -329,15 +329,13 @@ bool rpcrdma_quota_uncharge(struct rpcrdma_quota *all,
 	return notify;
 }
 
-bool rpcrdma_quota_uncharge_own(const struct rpcrdma_quota *all,
-				struct rpcrdma_quota_account *account,
-				enum rpcrdma_quota_use use, u64 bytes,
-				bool *notify)
+int rpcrdma_quota_uncharge_own(const struct rpcrdma_quota *all,
+			       struct rpcrdma_quota_account *account,
+			       enum rpcrdma_quota_use use, u64 bytes)
 {
 	if (account->member && rpcrdma_quota_is_tight(all))
-		return false;
-	*notify = release(account, use, bytes);
-	return true;
+		return -1;
+	return release(account, use, bytes);
 }
 
 void rpcrdma_quota_trim(struct rpcrdma_quota *all,
@@ -353,6 +351,8 @@ bool rpcrdma_quota_change_own(const struct rpcrdma_quota *all,
 			      struct rpcrdma_quota_account *account,
 			      struct rpcrdma_quota_change *change)
 {
+	int rc;
+
 	switch (change->what) {
 	case RPCRDMA_QUOTA_ASK:
 		change->ok = rpcrdma_quota_allows_own(account, change->use,
@@ -363,9 +363,10 @@ bool rpcrdma_quota_change_own(const struct rpcrdma_quota *all,
 		return rpcrdma_quota_charge_own(account, change->use,
 						change->count * change->octets);
 	case RPCRDMA_QUOTA_UNCHARGE:
-		return rpcrdma_quota_uncharge_own(all, account, change->use,
-						  change->octets,
-						  &change->notify);
+		rc = rpcrdma_quota_uncharge_own(all, account, change->use,
+						change->octets);
+		change->notify = rc > 0;
+		return rc >= 0;
 	default:
 		return false;
 	}
