@@ -234,6 +234,30 @@ struct rpcrdma_step rpcrdma_exchange_reply(struct rpcrdma_exchange *x,
 					   const struct rpcrdma_arrival *a);
 
 /**
+ * rpcrdma_exchange_one_chunk() - fast path of rpcrdma_exchange_reply(): nothing is left
+ *	to invalidate
+ * @x: RPC
+ * @rx: received message, decoded; not a bad one
+ * @inv_handle: handle of an exposed MR of the RPC, which the peer has invalidated
+ * @layout: memory of the Reply
+ *
+ * It processes the Reply to a Call with one chunk of one segment, the rest of which fits
+ * in the head iovec. The caller then copies the inline payload there, releases the
+ * Receive, returns the MR, calls rpcrdma_exchange_placed() and completes the RPC.
+ * Return: true if so, x->parts says how long it is; false if nothing was changed.
+ */
+bool rpcrdma_exchange_one_chunk(struct rpcrdma_exchange *x,
+				const struct rpcrdma_rx *rx, u32 inv_handle,
+				const struct rpcrdma_buf_layout *layout);
+
+/**
+ * rpcrdma_exchange_placed() - report that the MR of rpcrdma_exchange_one_chunk() is
+ *	returned
+ * @x: RPC
+ */
+void rpcrdma_exchange_placed(struct rpcrdma_exchange *x);
+
+/**
  * rpcrdma_exchange_stray() - process a Reply for which no RPC waits (any more)
  * @rx: received message, decoded
  * @bad: verdict BAD_REPLY

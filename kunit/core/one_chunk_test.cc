@@ -3,6 +3,7 @@
  * The fast paths for messages with one chunk of one segment agree with the
  * general path.
  */
+#include "exchange.hh"
 #include "planning.hh"
 
 using namespace engine_test;
@@ -277,6 +278,120 @@ TEST(OneChunk, TheItemOfAReply)
 				EXPECT_EQ(plan->inline_length,
 					  position + after);
 			}
+}
+
+/* Return a claimed RPC with its Reply; @what selects the chunks of both. */
+static std::unique_ptr<exchanges::exchange> claimed(u32 what, u32 returned,
+						    u32 payload, u32 inv_handle)
+{
+	auto e = std::make_unique<exchanges::exchange>();
+
+	if (what == 1)
+		e->read(1000);
+	else if (what)
+		e->write(1000).in_write(returned);
+	if (what == 3)
+		rpcrdma_lists_add_segment(&e->x.lists, exchanges::OTHER_HANDLE,
+					  8, 0);
+	if (what == 4)
+		rpcrdma_lists_add_segment(&e->rx->lists, 3, 8, 0);
+	if (what == 5)
+		e->rx->lists.segs[0].handle++;
+	if (what == 6)
+		e->reply_chunk(160);
+	if (what == 7)
+		e->rx->lists = {};
+	if (what == 8)
+		e->x.lists.inv_handle++;
+	if (what == 9)
+		e->rx->format = RPCRDMA_CONTINUED;
+	if (what == 10)
+		e->x.lists.writes[0].count = e->x.lists.nr_segs = 0;
+	e->payload(payload).invalidates(inv_handle).send().claim();
+	e->rx->payload_length = payload;
+	return e;
+}
+
+/* Expect that the RPCs @a and @b end in the same way, @b with the action @s. */
+static void expect_same_end(const rpcrdma_exchange &a,
+			    const rpcrdma_exchange &b, const rpcrdma_step &s)
+{
+	EXPECT_EQ(s.status, static_cast<int>(a.parts.octets));
+	EXPECT_EQ(a.state, b.state);
+	EXPECT_EQ(a.xid, b.xid);
+	EXPECT_EQ(a.placed.write_octets, b.placed.write_octets);
+	EXPECT_EQ(a.placed.reply_octets, b.placed.reply_octets);
+	EXPECT_EQ(a.placed.pull_octets, b.placed.pull_octets);
+	EXPECT_EQ(a.placed.write_chunks, b.placed.write_chunks);
+	EXPECT_EQ(a.parts.head, b.parts.head);
+	EXPECT_EQ(a.parts.pages, b.parts.pages);
+	EXPECT_EQ(a.parts.pad, b.parts.pad);
+	EXPECT_EQ(a.parts.tail, b.parts.tail);
+	EXPECT_EQ(a.parts.octets, b.parts.octets);
+	EXPECT_EQ(a.parts.reduced, b.parts.reduced);
+	EXPECT_EQ(a.parts.first, b.parts.first);
+	EXPECT_EQ(a.parts.rest, b.parts.rest);
+	EXPECT_EQ(a.parts.rest_at, b.parts.rest_at);
+}
+
+TEST(OneChunk, RepliesAreProcessedTheSame)
+{
+	u32 usual = 0;
+
+	for (u32 what = 0; what <= 10; what++)
+		for (u32 returned : { 0u, 1u, 2u, 4u, 999u, 1000u, 1001u })
+			for (u32 payload : { 8u, 99u, 100u, 101u })
+				for (u32 inv_handle :
+				     { exchanges::HANDLE,
+				       exchanges::OTHER_HANDLE })
+					for (u32 pages : { 0u, 500u, 1000u }) {
+						auto a = claimed(what, returned,
+								 payload,
+								 inv_handle);
+						auto b = claimed(what, returned,
+								 payload,
+								 inv_handle);
+						const u8 state = a->x.state;
+						rpcrdma_step s;
+
+						a->a.layout.pages = pages;
+						b->a.layout.pages = pages;
+						s = rpcrdma_exchange_reply(
+							&b->x, &b->conn, &b->a);
+						if (!rpcrdma_exchange_one_chunk(
+							    &a->x, a->rx.get(),
+							    inv_handle,
+							    &a->a.layout)) {
+							ASSERT_EQ(a->x.state,
+								  state);
+							continue;
+						}
+						usual++;
+						ASSERT_EQ(
+							s.todo,
+							exchanges::PLACE |
+								exchanges::PUT |
+								exchanges::
+									INVALIDATE)
+							<< what << " "
+							<< returned << " "
+							<< payload;
+						ASSERT_EQ(a->x.state,
+							  b->x.state);
+						s = b->invalidated();
+						rpcrdma_exchange_placed(&a->x);
+						ASSERT_EQ(s.todo,
+							  exchanges::COMPLETE);
+						expect_same_end(a->x, b->x, s);
+					}
+	/* Payloads that fit into the head: of WRITEs, and of READs with a result */
+	EXPECT_EQ(usual, 3u * 3 * (7 + 5));
+	/* An RPC that has failed */
+	auto e = claimed(2, 8, 80, exchanges::HANDLE);
+
+	rpcrdma_exchange_error(&e->x, -exchanges::EIO_);
+	EXPECT_FALSE(rpcrdma_exchange_one_chunk(
+		&e->x, e->rx.get(), exchanges::HANDLE, &e->a.layout));
 }
 
 /* A reserved flag is ignored, and makes the message take the general path. */

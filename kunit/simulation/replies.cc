@@ -80,6 +80,17 @@ void host::reply(endpoint &from, received *rv)
 		a.exposed = from.invalidated(&task->mrs, a.inv_handle);
 	a.length = rv->payload_len;
 	a.layout = layout_of(task->what);
+	if (a.exposed && !a.bad &&
+	    rpcrdma_exchange_one_chunk(&task->x, a.rx, a.inv_handle,
+				       &a.layout)) {
+		task->stream.assign(rv->data(), rv->data() + rv->payload_len);
+		task->rv = nullptr;
+		from.put(rv);
+		from.put_regions(&task->mrs);
+		rpcrdma_exchange_placed(&task->x);
+		answered(task, assemble(task));
+		return;
+	}
 	run_actions(task, from,
 		    rpcrdma_exchange_reply(&task->x, &from.conn, &a));
 }

@@ -365,6 +365,22 @@ static void rpcrdma_req_run_actions(struct rpcrdma_req *req,
 		 rpcrdma_req_invalidate(req, ep, &s));
 }
 
+/*
+ * Complete an RPC after rpcrdma_exchange_one_chunk(): the peer has invalidated its only
+ * MR, and the inline payload belongs to the head. Consumes @rv.
+ */
+static void rpcrdma_req_placed(struct rpcrdma_req *req, struct rpcrdma_recv *rv)
+{
+	req->copied = rv->payload_len;
+	memcpy(req->rqst.rq_rcv_buf.head[0].iov_base, rv->payload,
+	       rv->payload_len);
+	rpcrdma_recv_put(rv);
+	/* Unmapping makes the data that the device wrote visible to the CPU. */
+	rpcrdma_req_put_mrs(req);
+	rpcrdma_exchange_placed(&req->x);
+	rpcrdma_req_complete(req, req->x.parts.octets);
+}
+
 /* Process a Reply after which the RPC is not complete yet. Consumes @rv. */
 static noinline void rpcrdma_req_answered(struct rpcrdma_req *req,
 					  struct rpcrdma_ep *ep,
@@ -372,14 +388,20 @@ static noinline void rpcrdma_req_answered(struct rpcrdma_req *req,
 {
 	struct rpcrdma_arrival a __uninitialized;
 
-	req->rv = rv;
 	a.rx = &rv->rx;
 	a.bad = bad;
 	a.inv_handle = rv->inv_handle;
 	a.exposed = a.inv_handle &&
 		    rpcrdma_mrs_invalidated(&req->mrs, a.inv_handle);
-	a.length = rv->payload_len;
 	rpcrdma_xdr_layout(&req->rqst.rq_rcv_buf, &a.layout);
+	if (likely(a.exposed && !bad &&
+		   rpcrdma_exchange_one_chunk(&req->x, a.rx, a.inv_handle,
+					      &a.layout))) {
+		rpcrdma_req_placed(req, rv);
+		return;
+	}
+	req->rv = rv;
+	a.length = rv->payload_len;
 	rpcrdma_req_run_actions(
 		req, ep, rpcrdma_exchange_reply(&req->x, &ep->core.conn, &a));
 }

@@ -8,7 +8,7 @@
  * completes while its memory is exposed: the action that follows invalidation
  * is decided beforehand and recorded in the state.
  */
-#include "../wire/list_codec.hh"
+#include "../wire/one_chunk.hh"
 
 namespace rpcrdma
 {
@@ -357,6 +357,54 @@ struct rpcrdma_step rpcrdma_exchange_reply(struct rpcrdma_exchange *x,
 	x->parts = divide(a->length, a->layout, x->placed);
 	return end(x, RPCRDMA_STEP_PLACE | RPCRDMA_STEP_PUT,
 		   static_cast<int>(x->parts.octets));
+}
+
+/* The conditions of rpcrdma_check_reply() and the results of divide() */
+bool rpcrdma_exchange_one_chunk(struct rpcrdma_exchange *x,
+				const struct rpcrdma_rx *rx, u32 inv_handle,
+				const struct rpcrdma_buf_layout *layout)
+{
+	const struct rpcrdma_lists &ours = x->lists, &theirs = rx->lists;
+	const struct rpcrdma_segment &a = ours.segs[0], &b = theirs.segs[0];
+	const u32 length = rx->payload_length;
+	u32 octets = 0, pages = 0, pad = 0;
+
+	if (stage_of(x) != stage::CLAIMED || rx->format != RPCRDMA_INLINE ||
+	    length > layout->head || !has_one_segment(&ours) ||
+	    inv_handle != ours.inv_handle || inv_handle != a.handle)
+		return false;
+	if (ours.nr_writes) {
+		if (!has_one_segment(&theirs) || !theirs.nr_writes ||
+		    b.handle != a.handle || !b.length || b.length > a.length)
+			return false;
+		octets = b.length;
+		pages = min_u32(layout->pages, octets);
+		pad = -pages & 3;
+	} else if (has_chunks(&theirs)) {
+		return false;
+	}
+	go(x, stage::PLACED);
+	x->xid = rx->xid;
+	x->placed = { .write_octets = octets,
+		      .reply_octets = 0,
+		      .pull_octets = 0,
+		      .write_chunks = octets != 0 };
+	x->parts = { .head = length,
+		     .pages = pages,
+		     .pad = pad,
+		     .tail = 0,
+		     .octets = length + pages + pad,
+		     .reduced = octets != 0,
+		     .first = length,
+		     .rest = 0,
+		     .rest_at = octets ? layout->head + layout->pages + pad :
+					 0 };
+	return true;
+}
+
+void rpcrdma_exchange_placed(struct rpcrdma_exchange *x)
+{
+	go(x, stage::OVER);
 }
 
 struct rpcrdma_step rpcrdma_exchange_error(struct rpcrdma_exchange *x,
