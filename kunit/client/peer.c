@@ -62,7 +62,7 @@ static bool peer_read(struct rpcrdma_recv *rv,
 	if (!r)
 		return false;
 	init_completion(&r->done);
-	rw = rpcrdma_rw_alloc(rpcrdma_recv_ep(rv), DMA_FROM_DEVICE, 0, GFP_KERNEL);
+	rw = rpcrdma_rw_alloc(rpcrdma_recv_ep(rv), DMA_FROM_DEVICE, 0, 0, GFP_KERNEL);
 	if (!rw)
 		goto out;
 	if (rpcrdma_rw_add(rw, &rv->rx.lists, chunk, 0, &ext, 1, 0,
@@ -210,7 +210,7 @@ static bool peer_reply(struct rpcrdma_recv *rv, u32 want, u32 bad)
 	ext = rpcrdma_extent_of(r->octets, r->reply.length);
 
 	if (r->plan.nr_items || r->plan.reply_length) {
-		rw = rpcrdma_rw_alloc(ep, DMA_TO_DEVICE, 0, GFP_KERNEL);
+		rw = rpcrdma_rw_alloc(ep, DMA_TO_DEVICE, 0, 0, GFP_KERNEL);
 		if (!rw)
 			goto out_free;
 		if (r->plan.nr_items &&

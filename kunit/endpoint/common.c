@@ -205,7 +205,7 @@ void shim_intrude(struct kunit *test, struct shim_side *side,
 	struct shim_buf buf;
 
 	KUNIT_ASSERT_EQ(test, shim_buf_alloc(&buf, 0, chunk->length), 0);
-	rw = rpcrdma_rw_alloc(side->ep, dir, 0, GFP_KERNEL);
+	rw = rpcrdma_rw_alloc(side->ep, dir, 4, 0, GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, rw);
 	KUNIT_EXPECT_EQ(test, rpcrdma_rw_add(rw, lists, chunk, 0, buf.ext,
 					     buf.nr_ext, 0, chunk->length), 0);

@@ -258,7 +258,7 @@ static void data_bounds(struct kunit *test)
 	rpcrdma_lists_add_segment(lists, 2, 0, 0);
 	rpcrdma_lists_add_segment(lists, 3, 500, 0);
 	KUNIT_ASSERT_EQ(test, shim_buf_alloc(&buf, 4000, 1400), 0);
-	rw = rpcrdma_rw_alloc(ep, DMA_FROM_DEVICE, 0, GFP_KERNEL);
+	rw = rpcrdma_rw_alloc(ep, DMA_FROM_DEVICE, 0, 0, GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, rw);
 	/* Beyond the end of the memory */
 	KUNIT_EXPECT_EQ(test, rpcrdma_rw_add(rw, lists, &lists->reads[0], 0,
@@ -351,7 +351,7 @@ static void data_most_segments(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, (u32)lists->writes[0].count, most);
 
 	KUNIT_ASSERT_EQ(test, shim_buf_alloc(&buf, 0, most), 0);
-	rw = rpcrdma_rw_alloc(pair->server.ep, DMA_TO_DEVICE, 0, GFP_KERNEL);
+	rw = rpcrdma_rw_alloc(pair->server.ep, DMA_TO_DEVICE, 0, 0, GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, rw);
 	KUNIT_EXPECT_EQ(test, rpcrdma_rw_add(rw, lists, &lists->writes[0], 0,
 					     buf.ext, buf.nr_ext, 0, most), 0);
@@ -449,7 +449,7 @@ static struct rpcrdma_rw *shim_few_regions(struct kunit *test,
 	shim_reads_at_most = SHIM_FEW_REGIONS;
 	atomic_set(&shim_reads_refused, 0);
 	lists = &list_first_entry(&s->held, struct rpcrdma_recv, list)->rx.lists;
-	rw = rpcrdma_rw_alloc(s->ep, DMA_FROM_DEVICE, 0, GFP_KERNEL);
+	rw = rpcrdma_rw_alloc(s->ep, DMA_FROM_DEVICE, 0, 0, GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, rw);
 	KUNIT_ASSERT_EQ(test, rpcrdma_rw_add(rw, lists, &lists->reads[0], 0,
 					     own->ext, own->nr_ext, 0, 300), 0);
@@ -472,7 +472,7 @@ static void data_few_read_regions(struct kunit *test)
 
 	rw = shim_few_regions(test, rpcs, &arg, &own);
 	lists = &list_first_entry(&s->held, struct rpcrdma_recv, list)->rx.lists;
-	large = rpcrdma_rw_alloc(s->ep, DMA_FROM_DEVICE, 0, GFP_KERNEL);
+	large = rpcrdma_rw_alloc(s->ep, DMA_FROM_DEVICE, 0, 0, GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, large);
 	for (i = 0; i < 3; i++)
 		KUNIT_EXPECT_EQ(test, rpcrdma_rw_add(large, lists,

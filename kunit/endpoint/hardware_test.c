@@ -362,7 +362,7 @@ static void shim_close_unstopped(struct kunit *test, unsigned int refusals,
 	KUNIT_ASSERT_TRUE(test, shim_poll(memdev_held(shim_memdev)));
 	if (refusals == INT_MAX) {
 		shim_before_destroy = shim_release_completions;
-		user = rpcrdma_rw_alloc(s->ep, DMA_FROM_DEVICE, 0, GFP_KERNEL);
+		user = rpcrdma_rw_alloc(s->ep, DMA_FROM_DEVICE, 0, 0, GFP_KERNEL);
 		KUNIT_EXPECT_NOT_NULL(test, user);
 	}
 	memdev_refuse_err(shim_memdev, refusals);

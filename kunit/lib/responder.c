@@ -27,7 +27,7 @@ static struct rpcrdma_rw *shim_writes(struct rpcrdma_ep *ep,
 	if (shim_buf_alloc(buf, seed % PAGE_SIZE, want))
 		goto out_free;
 	shim_buf_fill(buf, seed);
-	rw = rpcrdma_rw_alloc(ep, DMA_TO_DEVICE, 0, GFP_KERNEL);
+	rw = rpcrdma_rw_alloc(ep, DMA_TO_DEVICE, 0, 0, GFP_KERNEL);
 	if (!rw)
 		goto out_buf;
 	if (rpcrdma_rw_add(rw, lists, &lists->writes[0], 0, buf->ext, buf->nr_ext,
@@ -338,7 +338,7 @@ static bool shim_pull(struct shim_side *side, struct rpcrdma_recv *rv)
 	pull->send = shim_wait_send(rpcrdma_recv_ep(rv));
 	if (!pull->send)
 		goto out_buf;
-	rw = rpcrdma_rw_alloc(rpcrdma_recv_ep(rv), DMA_FROM_DEVICE, 0, GFP_KERNEL);
+	rw = rpcrdma_rw_alloc(rpcrdma_recv_ep(rv), DMA_FROM_DEVICE, 0, 0, GFP_KERNEL);
 	if (!rw)
 		goto out_send;
 	/* Add two ranges, as a server with several data items does. */

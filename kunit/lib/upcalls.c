@@ -133,7 +133,7 @@ static void shim_pull_reply(struct shim_side *side, struct rpcrdma_recv *rv,
 	pull->rpc = rpc;
 	if (shim_buf_alloc(&pull->buf, rpc->xid % PAGE_SIZE, chunk->length))
 		goto out_close;
-	rw = rpcrdma_rw_alloc(ep, DMA_FROM_DEVICE, 0, GFP_KERNEL);
+	rw = rpcrdma_rw_alloc(ep, DMA_FROM_DEVICE, 0, 0, GFP_KERNEL);
 	if (!rw || rpcrdma_rw_add(rw, &rpc->reply_lists, chunk, 0,
 				  pull->buf.ext, pull->buf.nr_ext, 0,
 				  chunk->length))

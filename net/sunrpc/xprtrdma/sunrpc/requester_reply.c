@@ -259,7 +259,7 @@ static noinline void rpcrdma_req_pull(struct rpcrdma_req *req,
 	int rc = -ENOMEM;
 
 	req->rv = NULL;
-	rw = rpcrdma_rw_alloc(ep, DMA_FROM_DEVICE, 0, GFP_NOFS);
+	rw = rpcrdma_rw_alloc(ep, DMA_FROM_DEVICE, 0, 0, GFP_NOFS);
 	if (rw)
 		rc = rpcrdma_req_reads(req, rw, &rv->rx.lists);
 	trace_rpcrdma_pull(ep, rv->rx.xid, rv->rx.lists.reads[0].length, rc);

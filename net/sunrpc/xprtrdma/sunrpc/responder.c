@@ -70,7 +70,9 @@ int rpcrdma_call_pull(struct rpcrdma_recv *rv, const struct rpcrdma_chunk *item,
 	struct rpcrdma_rw *rw;
 	int rc = 0;
 
-	rw = rpcrdma_rw_alloc(rpcrdma_recv_ep(rv), DMA_FROM_DEVICE, 0, gfp);
+	rw = rpcrdma_rw_alloc(rpcrdma_recv_ep(rv), DMA_FROM_DEVICE,
+			      item ? DIV_ROUND_UP(octets, PAGE_SIZE) : 0, 0,
+			      gfp);
 	if (!rw)
 		return -ENOMEM;
 	if (item)
@@ -255,7 +257,7 @@ static noinline_for_stack int rpcrdma_reply_fill_rw(struct rpcrdma_reply_out *a,
 		pages++;
 		nr--;
 	}
-	a->rw = rpcrdma_rw_alloc(a->ep, DMA_TO_DEVICE,
+	a->rw = rpcrdma_rw_alloc(a->ep, DMA_TO_DEVICE, nr,
 				 pages ? struct_size(held, pages, nr) :
 					 a->res->len, a->gfp);
 	if (!a->rw)

@@ -151,7 +151,9 @@ static inline void rpcrdma_expose_cancel(struct verbs_exposure *x)
 struct rpcrdma_rw {
 	struct rpcrdma_transfer	core;
 	struct rpcrdma_chain	chain;		/* of the batch being posted */
-	gfp_t			gfp;		/* for allocating its parts */
+	gfp_t			gfp;		/* for allocating its other parts */
+	u32			elements;	/* space of @first; 0: it is in use */
+	struct rpcrdma_rw_ctxt	*first;		/* memory of a part */
 	/* Called once; the endpoint frees @rw afterwards. Process context. */
 	void			(*done)(struct rpcrdma_rw *rw, bool ok);
 	void			*priv;	/* the owner's; initially its memory */
@@ -166,14 +168,16 @@ static inline struct rpcrdma_ep *rpcrdma_rw_ep(const struct rpcrdma_rw *rw)
 /*
  * Begin a transfer, and hold off the teardown until it has ended or is freed.
  * @dir: DMA_FROM_DEVICE to Read, DMA_TO_DEVICE to Write
+ * @elements: scatterlist elements that its first part is expected to need at most. That
+ *	part is then allocated with the transfer. 0 if unknown
  * @priv: bytes of memory for its owner, at rw->priv, freed with it
  * @gfp: for all allocations of this transfer
  * Context: process context.
  * Return: the transfer; NULL if out of memory or the connection is closing.
  */
 struct rpcrdma_rw *rpcrdma_rw_alloc(struct rpcrdma_ep *ep,
-				    enum dma_data_direction dir, size_t priv,
-				    gfp_t gfp);
+				    enum dma_data_direction dir, u32 elements,
+				    size_t priv, gfp_t gfp);
 /* Free an @rw that was not posted; done() is not called. */
 void rpcrdma_rw_free(struct rpcrdma_rw *rw);
 

@@ -13,6 +13,12 @@
 #include "internal.h"
 #include "trace.h"
 
+/*
+ * Elements of the first part's scatterlist that are allocated with the transfer, at
+ * most: 128 KiB in pages. Larger parts are rare enough for an allocation of their own.
+ */
+#define RPCRDMA_RW_ELEMENTS	32
+
 /* A part of a transfer */
 struct rpcrdma_rw_ctxt {
 	struct rpcrdma_transfer_part core;
@@ -63,20 +69,29 @@ static struct ib_qp *rpcrdma_rw_qp(const struct rpcrdma_ep *ep)
 /* ---- Building and ending ---- */
 
 struct rpcrdma_rw *rpcrdma_rw_alloc(struct rpcrdma_ep *ep,
-				    enum dma_data_direction dir, size_t priv,
-				    gfp_t gfp)
+				    enum dma_data_direction dir, u32 elements,
+				    size_t priv, gfp_t gfp)
 {
+	struct rpcrdma_rw_ctxt *first;
 	struct rpcrdma_rw *rw;
+	size_t part = 0;
 
+	if (elements && elements <= RPCRDMA_RW_ELEMENTS)
+		part = struct_size(first, sg, elements);
 	/* Allocated before the teardown waits for this transfer */
-	rw = kzalloc(sizeof(*rw) + priv, gfp);
+	rw = kzalloc(sizeof(*rw) + part + priv, gfp);
 	if (!rw)
 		return NULL;
 	if (!rpcrdma_ep_enter(ep)) {
 		kfree(rw);
 		return NULL;
 	}
-	rw->priv = rw + 1;
+	first = (void *)(rw + 1);
+	if (part) {
+		rw->first = first;
+		rw->elements = elements;
+	}
+	rw->priv = (void *)first + part;
 	rw->gfp = gfp;
 	rw->core.work.chain = &rw->chain;
 	rw->chain.work = &rw->core.work;
@@ -131,10 +146,19 @@ u32 rpcrdma_port_region(struct rpcrdma_local *local, u32 at,
 	return rpcrdma_extent_region(&local->pos, limits, octets);
 }
 
+/* Free the memory of a part, unless it is that of the transfer. */
+static void rpcrdma_rw_ctxt_free(struct rpcrdma_rw *rw,
+				 struct rpcrdma_rw_ctxt *ctxt)
+{
+	if (unlikely(ctxt != rw->first))
+		kfree(ctxt);
+}
+
 int rpcrdma_port_part(struct rpcrdma_transfer *t, struct rpcrdma_local *local,
 		      u32 at, const struct rpcrdma_segment *segment,
 		      bool prepare, struct rpcrdma_transfer_part **part)
 {
+	struct rpcrdma_rw *rw = rpcrdma_rw_of(t);
 	struct rpcrdma_ep *ep = rpcrdma_ep_of(t->core);
 	struct rpcrdma_rw_ctxt *ctxt;
 	u32 nents;
@@ -144,14 +168,19 @@ int rpcrdma_port_part(struct rpcrdma_transfer *t, struct rpcrdma_local *local,
 	nents = rpcrdma_extent_count(&local->pos, segment->length);
 	if (!nents)
 		return -EINVAL;
-	ctxt = kzalloc(struct_size(ctxt, sg, nents), rpcrdma_rw_of(t)->gfp);
-	if (!ctxt)
-		return -ENOMEM;
+	if (likely(nents <= rw->elements)) {
+		ctxt = rw->first;
+		rw->elements = 0;
+	} else {
+		ctxt = kzalloc(struct_size(ctxt, sg, nents), rw->gfp);
+		if (!ctxt)
+			return -ENOMEM;
+	}
 	nents = rpcrdma_extent_take(&local->pos, segment->length,
 				    ep->max_element, ctxt->sg);
 	local->at += segment->length;
 	if (unlikely(!nents)) {
-		kfree(ctxt);
+		rpcrdma_rw_ctxt_free(rw, ctxt);
 		return -EFAULT;
 	}
 	sg_mark_end(&ctxt->sg[nents - 1]);
@@ -160,7 +189,7 @@ int rpcrdma_port_part(struct rpcrdma_transfer *t, struct rpcrdma_local *local,
 	ctxt->core.elements = nents;
 	rc = prepare ? rpcrdma_port_prepare(t, &ctxt->core) : 0;
 	if (unlikely(rc == -ERANGE)) {
-		kfree(ctxt);
+		rpcrdma_rw_ctxt_free(rw, ctxt);
 		return rc;
 	}
 	*part = &ctxt->core;
@@ -195,9 +224,9 @@ void rpcrdma_port_transfer_ended(struct rpcrdma_transfer *t, bool ok)
 	list_for_each_entry_safe(part, next, &t->parts, list) {
 		if (part->wrs)
 			rpcrdma_port_unprepare(t, part);
-		list_del(&part->list);
-		kfree(rpcrdma_rw_ctxt_of(part));
+		rpcrdma_rw_ctxt_free(rw, rpcrdma_rw_ctxt_of(part));
 	}
+	INIT_LIST_HEAD(&t->parts);
 	if (rw->done)
 		rw->done(rw, ok);
 }

@@ -161,6 +161,30 @@ int add_segment(rpcrdma_transfer *t, rpcrdma_local *local, u32 at,
 }
 
 /*
+ * Fast path: return true if the @length bytes of @chunk from byte @offset on are one
+ * part, which @part then describes: those of a chunk of one segment.
+ */
+[[gnu::always_inline]] inline bool one_part(const rpcrdma_transfer *t,
+					    const rpcrdma_lists *lists,
+					    const rpcrdma_chunk *chunk,
+					    u32 offset, u32 length,
+					    rpcrdma_segment *part)
+{
+	const rpcrdma_ep_rw *rw = &t->core->rw;
+	const bool reads = t->claim.reads;
+
+	if (chunk->count != 1 || !length || (reads && rw->reads_into_mrs) ||
+	    length > (reads ? rw->read_part : rw->write_part))
+		return false;
+	*part = *rpcrdma_lists_seg(lists, chunk->first);
+	if (offset > part->length || length > part->length - offset)
+		return false;
+	part->length = length;
+	part->offset += offset;
+	return true;
+}
+
+/*
  * Choose the parts of the next batch: as many as are posted at once, at least one. Their
  * Work Requests are counted for the Send Queue.
  */
@@ -214,6 +238,11 @@ int rpcrdma_core_transfer_add(struct rpcrdma_transfer *t,
 				       .length = length };
 	rpcrdma_segment segment;
 
+	if (one_part(t, lists, chunk, chunk_offset, length, &segment))
+		[[likely]] {
+		t->octets += length;
+		return add_part(t, local, at, &segment);
+	}
 	while (rpcrdma_chunk_next(lists, chunk, &range, &segment)) {
 		const int rc = add_segment(t, local, at, &segment);
 
