@@ -36,16 +36,6 @@ static __always_inline bool rpcrdma_page_follows(const struct page *before,
 		page_to_pfn(page) == page_to_pfn(before) + 1);
 }
 
-/* Return how many of @nr pages follow each other in memory, at least 1. */
-static __always_inline u32 rpcrdma_pages_in_a_row(struct page **pages, u32 nr)
-{
-	u32 n = 1;
-
-	while (n < nr && rpcrdma_page_follows(pages[n - 1], pages[n]))
-		n++;
-	return n;
-}
-
 /*
  * Describe @octets bytes of @ext, starting at byte @at, with elements of at most @most
  * bytes, a multiple of the page size. Return the number of elements, or 0 if a page is
@@ -55,25 +45,30 @@ static u32 rpcrdma_extent_pages(const struct rpcrdma_extent *ext, u32 at,
 				u32 octets, u32 most, struct scatterlist *sg)
 {
 	u32 offset = offset_in_page(at), end = offset + octets;
-	u32 n, nr = DIV_ROUND_UP(end, PAGE_SIZE);
 	struct page **pages = ext->pages + (at >> PAGE_SHIFT);
+	struct page **last = pages + DIV_ROUND_UP(end, PAGE_SIZE);
 	struct scatterlist *first = sg;
 
 	/*
 	 * First as if all pages were whole; then the elements at the ends are
 	 * corrected.
 	 */
-	for (; nr; nr -= n, pages += n, sg++) {
+	if (unlikely(!*pages))
+		return 0;
+	rpcrdma_sg_set(sg, *pages, PAGE_SIZE, 0);
+	while (++pages < last) {
 		if (unlikely(!*pages))
 			return 0;
-		n = rpcrdma_pages_in_a_row(pages, min_t(u32, nr,
-							most >> PAGE_SHIFT));
-		rpcrdma_sg_set(sg, *pages, n << PAGE_SHIFT, 0);
+		if (rpcrdma_page_follows(pages[-1], *pages) &&
+		    sg->length < most)
+			sg->length += PAGE_SIZE;
+		else
+			rpcrdma_sg_set(++sg, *pages, PAGE_SIZE, 0);
 	}
-	sg[-1].length -= -end & ~PAGE_MASK;
+	sg->length -= -end & ~PAGE_MASK;
 	first->offset = offset;
 	first->length -= offset;
-	return sg - first;
+	return sg + 1 - first;
 }
 
 /* The same for linear memory, of which no page is missing */
@@ -130,6 +125,11 @@ u32 rpcrdma_extent_count(const struct rpcrdma_extent_pos *pos, u32 octets)
 	struct rpcrdma_extent_pos at = *pos;
 	u32 n, nents = 0;
 
+	/* Fast path: the bytes of a single extent */
+	if (likely(at.nr && octets &&
+		   octets <= at.ext->length - at.done))
+		return DIV_ROUND_UP(offset_in_page(at.ext->offset + at.done) +
+				    octets, PAGE_SIZE);
 	while (at.nr && octets) {
 		n = min(octets, at.ext->length - at.done);
 		nents += DIV_ROUND_UP(offset_in_page(at.ext->offset + at.done) +

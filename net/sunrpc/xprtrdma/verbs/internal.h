@@ -73,12 +73,28 @@ static inline u32 rpcrdma_now_ms(void)
 
 /* ---- lifecycle.c ---- */
 
+/* End what rpcrdma_ep_enter() has begun. */
+static inline void rpcrdma_ep_leave(struct rpcrdma_ep *ep)
+{
+	if (atomic_dec_and_test(&ep->users) &&
+	    unlikely(rpcrdma_ep_is_closing(ep)))
+		wake_up_all(&ep->wait);
+}
+
 /*
  * Hold off the teardown while the device's objects are used without ep->lock. Return
  * false if the connection is closing: the caller must not touch them.
  */
-bool rpcrdma_ep_enter(struct rpcrdma_ep *ep);
-void rpcrdma_ep_leave(struct rpcrdma_ep *ep);
+static inline bool rpcrdma_ep_enter(struct rpcrdma_ep *ep)
+{
+	atomic_inc(&ep->users);
+	/* Pairs with the barrier in rpcrdma_port_closing(). */
+	smp_mb__after_atomic();
+	if (likely(!rpcrdma_ep_is_closing(ep)))
+		return true;
+	rpcrdma_ep_leave(ep);
+	return false;
+}
 
 void rpcrdma_ep_list(struct rpcrdma_ep *ep);
 void rpcrdma_ep_unlist(struct rpcrdma_ep *ep);

@@ -27,23 +27,6 @@ struct workqueue_struct *rpcrdma_accept_wq;
 /* Message processing must not be queued after the setup of other connections either. */
 struct workqueue_struct *rpcrdma_message_wq;
 
-bool rpcrdma_ep_enter(struct rpcrdma_ep *ep)
-{
-	atomic_inc(&ep->users);
-	/* Pairs with the barrier in rpcrdma_port_closing(). */
-	smp_mb__after_atomic();
-	if (!rpcrdma_ep_is_closing(ep))
-		return true;
-	rpcrdma_ep_leave(ep);
-	return false;
-}
-
-void rpcrdma_ep_leave(struct rpcrdma_ep *ep)
-{
-	if (atomic_dec_and_test(&ep->users) && rpcrdma_ep_is_closing(ep))
-		wake_up_all(&ep->wait);
-}
-
 bool rpcrdma_port_enter(struct rpcrdma_ep_core *core)
 {
 	return rpcrdma_ep_enter(rpcrdma_ep_of(core));
