@@ -143,18 +143,18 @@ static void rpcrdma_svc_pulled(struct rpcrdma_rw *rw, bool ok)
 }
 
 /*
- * Begin to pull the Read chunks of @rv. rpcrdma_svc_pulled() is called at the end. The
+ * Begin to pull @pull of @rv. rpcrdma_svc_pulled() is called at the end. The
  * pages are those of @rqstp, a service thread, or if that is NULL, those that are
  * available without waiting.
  * Return: 0; -E2BIG if the data is larger than @max_pages; or another negative errno.
  * On error the caller keeps @rv.
  */
 static int rpcrdma_svc_pull(struct rpcrdma_svc_conn *conn,
-			    struct rpcrdma_recv *rv, struct svc_rqst *rqstp,
-			    u32 max_pages)
+			    struct rpcrdma_recv *rv,
+			    struct rpcrdma_call_pull pull,
+			    struct svc_rqst *rqstp, u32 max_pages)
 {
 	gfp_t gfp = rqstp ? GFP_KERNEL : GFP_NOWAIT | __GFP_NOWARN;
-	struct rpcrdma_call_pull pull = rpcrdma_svc_to_pull(rv);
 	struct rpcrdma_svc_call *call;
 	u32 nr;
 	int rc;
@@ -280,19 +280,19 @@ static bool rpcrdma_svc_arg_pulled(struct rpcrdma_svc_conn *conn,
 }
 
 /*
- * Begin to pull a Call's Read chunks, so that a service thread is only woken when the
- * Call is complete. This may not wait for memory, because a Call after this one may be
- * what frees it. Return false to leave the Call to a service thread, for whatever
- * reason.
+ * Begin to pull @pull of a Call, so that a service thread is only woken when the Call is
+ * complete. This may not wait for memory, because a Call after this one may be what
+ * frees it. Return false to leave the Call to a service thread.
  */
 static bool rpcrdma_svc_pull_early(struct rpcrdma_svc_conn *conn,
-				   struct rpcrdma_recv *rv)
+				   struct rpcrdma_recv *rv,
+				   struct rpcrdma_call_pull pull)
 {
 	u32 max_pages = READ_ONCE(conn->arg_pages);
 
 	if (!max_pages || !rv->queued.pull_octets)
 		return false;
-	if (rpcrdma_svc_pull(conn, rv, NULL, max_pages)) {
+	if (rpcrdma_svc_pull(conn, rv, pull, NULL, max_pages)) {
 		rpcrdma_svc_call_free(rv);
 		return false;
 	}
@@ -304,10 +304,11 @@ static bool rpcrdma_svc_pull_early(struct rpcrdma_svc_conn *conn,
 static void rpcrdma_svc_arrived(struct rpcrdma_svc_conn *conn,
 				struct rpcrdma_recv *rv)
 {
+	struct rpcrdma_call_pull pull = rpcrdma_svc_to_pull(rv);
+
 	rv->send = NULL;
-	rpcrdma_calls_arrived(&conn->queue, &rv->queued,
-			      PAGE_ALIGN(rpcrdma_svc_to_pull(rv).octets));
-	if (!rpcrdma_svc_pull_early(conn, rv))
+	rpcrdma_calls_arrived(&conn->queue, &rv->queued, PAGE_ALIGN(pull.octets));
+	if (!rpcrdma_svc_pull_early(conn, rv, pull))
 		rpcrdma_svc_queue(conn, &rv->queued, rpcrdma_calls_wait);
 }
 
@@ -555,7 +556,7 @@ int rpcrdma_svc_recvfrom(struct svc_rqst *rqstp)
 	if (rpcrdma_call_must_pull(&rv->queued)) {
 		rv->send = NULL;
 		rpcrdma_send_put(reply);
-		rc = rpcrdma_svc_pull(conn, rv, rqstp,
+		rc = rpcrdma_svc_pull(conn, rv, rpcrdma_svc_to_pull(rv), rqstp,
 				      rpcrdma_rqst_arg_pages(rqstp));
 		if (rc)
 			rpcrdma_svc_call_failed(conn, rv, rc,

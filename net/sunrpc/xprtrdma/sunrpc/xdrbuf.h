@@ -87,8 +87,10 @@ rpcrdma_xdr_copy_call(const struct xdr_buf *buf,
 	}
 	before = rpcrdma_plan_before(plan, buf->len, buf->head[0].iov_len);
 	after = plan->inline_length - before;
-	rpcrdma_xdr_copy_parts_out(buf, 0, before, to);
-	rpcrdma_xdr_copy_parts_out(buf, buf->len - after, after, to + before);
+	rpcrdma_xdr_copy_out(buf, 0, before, to);
+	if (after)
+		rpcrdma_xdr_copy_parts_out(buf, buf->len - after, after,
+					   to + before);
 }
 
 #endif /* RPCRDMA_XDRBUF_H */
