@@ -77,6 +77,9 @@ struct memdev_region {
 	bool			valid;
 	struct memdev_piece	*registered;
 	u32			nr_registered;
+	/* The range that was copied last, and the length of all ranges before it */
+	u32			last;
+	u64			before_last;
 	u32			key;
 	u64			iova, length;
 	int			access;

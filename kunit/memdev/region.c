@@ -158,6 +158,8 @@ enum ib_wc_status memdev_register(struct memdev_qp *qp,
 	    !r->valid && r->ib.pd == qp->ib.pd && r->nr) {
 		memcpy(r->registered, r->pieces, r->nr * sizeof(*r->pieces));
 		r->nr_registered = r->nr;
+		r->last = 0;
+		r->before_last = 0;
 		r->valid = true;
 		r->key = wqe->key;
 		r->access = wqe->access;
@@ -193,13 +195,16 @@ static bool memdev_region_allows(const struct memdev_region *r, u64 addr,
 	       len <= r->length && addr - r->iova <= r->length - len;
 }
 
-/* Copy @len bytes, at most a page, at @addr. Caller holds region_lock. */
+/*
+ * Copy @len bytes, at most a page, at @addr. Caller holds region_lock. A large transfer
+ * copies page after page, so the search begins with the range that was copied last.
+ */
 static bool memdev_region_copy(struct memdev *md, struct memdev_region *r,
 			       u64 addr, u8 *buf, u32 len, bool write)
 {
-	u64 at = addr - r->iova, dma;
+	u64 at = addr - r->iova, before = 0, dma;
 	const struct memdev_piece *piece;
-	u32 i, n;
+	u32 i = 0, n;
 
 	/*
 	 * In an MR of pages, each starts at a page boundary. Arbitrary ranges start at
@@ -207,12 +212,20 @@ static bool memdev_region_copy(struct memdev *md, struct memdev_region *r,
 	 */
 	if (!r->gaps)
 		at += r->iova & (r->ib.page_size - 1);
-	for (i = 0; i < r->nr_registered && len; i++) {
+	if (at >= r->before_last) {
+		i = r->last;
+		before = r->before_last;
+		at -= before;
+	}
+	for (; i < r->nr_registered && len; i++) {
 		piece = &r->registered[i];
 		if (at >= piece->len) {
 			at -= piece->len;
+			before += piece->len;
 			continue;
 		}
+		r->last = i;
+		r->before_last = before;
 		while (len && at < piece->len) {
 			dma = piece->addr + at;
 			n = memdev_in_page(dma, min_t(u64, len,
@@ -224,6 +237,7 @@ static bool memdev_region_copy(struct memdev *md, struct memdev_region *r,
 			at += n;
 		}
 		at = 0;
+		before += piece->len;
 	}
 	return !len;
 }
