@@ -82,6 +82,12 @@ for v in 3 4.2; do
 	[ $v = 3 ] || t $v.delegation 90 work_delegation
 	t $v.umount 60 umount_works
 done
+for v in $([ -n "$short" ] || echo 4.0 4.1); do
+	t $v.mount 90 mount_works $v
+	mountpoint -q $MNT || continue
+	t $v.sizes 120 work_sizes
+	t $v.umount 60 umount_works
+done
 if [ -z "$short" ]; then
 	t nconnect.mount 90 mount_works 4.2 nconnect=2
 	t nconnect.connections 60 nconnect_4
