@@ -13,15 +13,6 @@ extern "C" {
 #endif
 
 /**
- * rpcrdma_core_sends_begin() - begin to use the Send contexts
- * @core: connection, with its control buffers
- * @nr: number of contexts, as rpcrdma_port_sends() was called with
- *
- * Context: lock held.
- */
-void rpcrdma_core_sends_begin(struct rpcrdma_ep_core *core, u32 nr);
-
-/**
  * rpcrdma_core_send_size() - get the size of the buffer to allocate for a message
  * @core: connection
  * @octets: bytes of the message

@@ -161,35 +161,24 @@ struct rpcrdma_lifecycle_event {
 	const char		*reason;	/* of FAILED and CLOSE */
 };
 
-/* The actions that follow an event */
-struct rpcrdma_happened_step {
-	struct rpcrdma_lifecycle_step life;
-	u32			events;		/* RPCRDMA_EV_* */
-};
-
 /**
  * rpcrdma_core_happened() - handle an event
  * @core: connection
  * @event: event
  *
- * The caller passes the result to rpcrdma_core_run_actions() after it has released the
- * lock.
- * Context: lock held.
- * Return: the actions that follow.
+ * Context: process context, no lock held.
  */
-struct rpcrdma_happened_step
-rpcrdma_core_happened(struct rpcrdma_ep_core *core,
-		      const struct rpcrdma_lifecycle_event *event);
+void rpcrdma_core_happened(struct rpcrdma_ep_core *core,
+			   const struct rpcrdma_lifecycle_event *event);
 
 /**
- * rpcrdma_core_run_actions() - run the actions that follow an event, in their order
+ * rpcrdma_core_close() - begin to close a connection
  * @core: connection
- * @step: from rpcrdma_core_happened()
+ * @reason: static string, or NULL for an ordinary end
  *
- * Context: no lock held.
+ * Context: process context, no lock held.
  */
-void rpcrdma_core_run_actions(struct rpcrdma_ep_core *core,
-			      const struct rpcrdma_happened_step *step);
+void rpcrdma_core_close(struct rpcrdma_ep_core *core, const char *reason);
 
 /**
  * rpcrdma_core_open_later() - do the work that rpcrdma_port_open_later() deferred
@@ -255,18 +244,6 @@ u32 rpcrdma_core_send_done(struct rpcrdma_ep_core *core, u32 xid,
  * Return: SETUP, PAUSE, DRAIN or USERS: lifecycle.h says what to wait for; or END.
  */
 enum rpcrdma_teardown rpcrdma_core_teardown(struct rpcrdma_ep_core *core);
-
-/**
- * rpcrdma_core_teardown_next() - get the next step of the teardown, for
- *	rpcrdma_port_teardown_next()
- * @core: connection
- * @result: of STOP, 0 for any other step
- *
- * Context: lock held.
- * Return: the next step.
- */
-enum rpcrdma_teardown rpcrdma_core_teardown_next(struct rpcrdma_ep_core *core,
-						 int result);
 
 /**
  * rpcrdma_core_destroy() - release the share of the quota and the Receives, after the

@@ -54,14 +54,6 @@ enum {
 	RPCRDMA_RECV_LAST	= 1 << 29,
 };
 
-/* Receives allocated in one round */
-struct rpcrdma_recvs_made {
-	struct rpcrdma_receives	want;
-	u32			nr;
-	struct rpcrdma_recv	*first;		/* chained by next */
-	struct rpcrdma_recv	*last;
-};
-
 /**
  * rpcrdma_core_recv_cost() - get the charge for a Receive
  * @own: bytes of the host's structure
@@ -85,18 +77,6 @@ static inline u64 rpcrdma_core_recv_cost(u32 own, u32 octets)
  * Context: no lock held.
  */
 void rpcrdma_core_recvs_due(struct rpcrdma_ep_core *core);
-
-/**
- * rpcrdma_core_recvs_made() - add allocated Receives, and post the free ones if a batch
- *	is due
- * @core: connection
- * @made: the new Receives
- *
- * Context: lock held.
- * Return: events or RPCRDMA_RECV_UNPOSTED.
- */
-u32 rpcrdma_core_recvs_made(struct rpcrdma_ep_core *core,
-			    const struct rpcrdma_recvs_made *made);
 
 /**
  * rpcrdma_core_recv_shrink() - free the memory that only large messages need: rv->large

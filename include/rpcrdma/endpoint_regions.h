@@ -39,29 +39,6 @@ struct rpcrdma_extent_pos;
  */
 void rpcrdma_core_mrs_make(struct rpcrdma_ep_core *core);
 
-/**
- * rpcrdma_core_mrs_made() - add MRs that were allocated
- * @core: connection
- * @first: first MR, chained by next
- * @last: last MR
- * @count: number of MRs
- *
- * Context: the lock for MRs is held.
- * Return: the argument of rpcrdma_core_mrs_run_actions().
- */
-u32 rpcrdma_core_mrs_made(struct rpcrdma_ep_core *core,
-			  struct rpcrdma_mr *first, struct rpcrdma_mr *last,
-			  u32 count);
-
-/**
- * rpcrdma_core_mrs_run_actions() - run the actions that an event of the pool has returned
- * @core: connection
- * @todo: RPCRDMA_POOL_*
- *
- * Context: no lock held, the teardown is held off.
- */
-void rpcrdma_core_mrs_run_actions(struct rpcrdma_ep_core *core, u32 todo);
-
 /* ---- Mapping ---- */
 
 /**
@@ -83,26 +60,6 @@ rpcrdma_core_mrs_limits(const struct rpcrdma_ep_core *core)
 	if (!limits.octets)
 		limits.octets = 0xffffffffu;
 	return limits;
-}
-
-/**
- * rpcrdma_core_mr_take() - take a free MR
- * @core: connection
- * @todo: returns RPCRDMA_POOL_*, the argument of rpcrdma_core_mrs_run_actions()
- *
- * Context: the lock for MRs is held.
- * Return: the MR, or NULL if none is free.
- */
-static inline struct rpcrdma_mr *
-rpcrdma_core_mr_take(struct rpcrdma_ep_core *core, u32 *todo)
-{
-	struct rpcrdma_mr *mr = core->mrs.free;
-
-	*todo = rpcrdma_mr_pool_get(&core->mrs.pool);
-	if (__builtin_expect(!(*todo & RPCRDMA_POOL_TAKEN), 0))
-		return NULL;
-	core->mrs.free = mr->next;
-	return mr;
 }
 
 /**
@@ -169,16 +126,14 @@ void rpcrdma_core_mrs_invalidate(struct rpcrdma_ep_core *core,
 /* ---- The end of a request ---- */
 
 /**
- * rpcrdma_core_mrs_put() - free the MRs in a list, which is empty then
+ * rpcrdma_core_mrs_put() - unmap and free the MRs in a list, which is empty then
  * @core: connection
- * @mrs: list of struct rpcrdma_mr
+ * @mrs: list of struct rpcrdma_mr, none of which is exposed
  *
- * The MRs are unmapped and not exposed.
- * Context: the lock for MRs is held.
- * Return: the argument of rpcrdma_core_mrs_run_actions(), unless the connection is
- *	closing.
+ * Write space may be notified for RPCs that wait for MRs.
+ * Context: process context, no lock held; sleeps, briefly, only during the teardown.
  */
-u32 rpcrdma_core_mrs_put(struct rpcrdma_ep_core *core, struct list_head *mrs);
+void rpcrdma_core_mrs_put(struct rpcrdma_ep_core *core, struct list_head *mrs);
 
 /* ---- Replies that the peer pulls (WP 8) ---- */
 
@@ -220,17 +175,6 @@ void rpcrdma_core_expose_cancel(struct rpcrdma_pull_entry *x);
  * Context: no lock held.
  */
 void rpcrdma_core_exposed_overdue(struct rpcrdma_ep_core *core);
-
-/**
- * rpcrdma_core_next_overdue() - get an exposure that has not been pulled in time
- * @core: connection
- *
- * Request another call if there are others.
- * Context: lock held.
- * Return: the exposure, or NULL.
- */
-struct rpcrdma_pull_entry *
-rpcrdma_core_next_overdue(struct rpcrdma_ep_core *core);
 
 #ifdef __cplusplus
 }

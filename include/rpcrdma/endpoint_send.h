@@ -9,9 +9,9 @@
  * verbs/, or the simulation. It has one lock for each connection. "The lock" below is
  * that lock. core/port.h lists the functions that a host provides.
  *
- * An entry of the host takes the lock, makes one call of a function below, takes
- * core->todo (rpcrdma_core_take_todo()), releases the lock, and does what was left to
- * do (rpcrdma_core_finish()).
+ * Functions with the context "no lock held" take the lock. For the others, an entry of the
+ * host takes it, makes one call, takes core->todo (rpcrdma_core_take_todo()), releases the
+ * lock, and does what was left to do (rpcrdma_core_finish()).
  *
  * "WP" and section numbers: see engine.h. Lengths and sizes are in bytes.
  */
@@ -215,15 +215,14 @@ void rpcrdma_core_events(struct rpcrdma_ep_core *core, u32 events);
 u32 rpcrdma_core_stall_expired(struct rpcrdma_ep_core *core);
 
 /**
- * rpcrdma_core_rdma() - post work of kind RPCRDMA_WORK_RDMA, or queue it
+ * rpcrdma_core_rdma() - post work without a message, or queue it
  * @core: connection
  * @work: work item
  *
- * Context: lock held.
- * Return: false if it can never be posted: then call work->done(), with @ok false,
- *	without the lock.
+ * If it can never be posted, this calls work->done() with @ok false.
+ * Context: no lock held.
  */
-bool rpcrdma_core_rdma(struct rpcrdma_ep_core *core, struct rpcrdma_work *work);
+void rpcrdma_core_rdma(struct rpcrdma_ep_core *core, struct rpcrdma_work *work);
 
 /**
  * rpcrdma_core_reap() - retire work that has completed, and the work that its
@@ -265,26 +264,6 @@ static inline bool rpcrdma_core_is_queued(const struct rpcrdma_ep_core *core,
 	return core->messages.prev == &work->list ||
 	       core->transfers.prev == &work->list;
 }
-
-/**
- * rpcrdma_core_flush_posted() - retire all posted work: no more completions arrive
- * @core: connection
- * @done_list: list that retired work is appended to
- *
- * Context: lock held.
- */
-void rpcrdma_core_flush_posted(struct rpcrdma_ep_core *core,
-			       struct list_head *done_list);
-
-/**
- * rpcrdma_core_flush_waiting() - retire all work that waits to be posted
- * @core: connection
- * @done_list: list that retired work is appended to
- *
- * Context: lock held.
- */
-void rpcrdma_core_flush_waiting(struct rpcrdma_ep_core *core,
-				struct list_head *done_list);
 
 /**
  * rpcrdma_core_post_control() - post a control message

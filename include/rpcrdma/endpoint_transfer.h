@@ -89,15 +89,12 @@ int rpcrdma_core_transfer_add(struct rpcrdma_transfer *t,
 /**
  * rpcrdma_core_transfer_post() - post the next batch of @t, or queue it: for space in
  *	the Send Queue, or the transfer for MRs
- * @core: connection
- * @t: transfer
+ * @t: transfer, which is ended if there is nothing to transfer, or if it can never be
+ *	posted
  *
- * Context: lock held.
- * Return: 0; 1 if there is nothing to transfer; -ENOTCONN. Unless it is 0, call
- *	rpcrdma_core_transfer_end(), with @ok true for 1, without the lock.
+ * Context: no lock held.
  */
-int rpcrdma_core_transfer_post(struct rpcrdma_ep_core *core,
-			       struct rpcrdma_transfer *t);
+void rpcrdma_core_transfer_post(struct rpcrdma_transfer *t);
 
 /**
  * rpcrdma_core_transfer_end() - end a transfer that the device does not use
@@ -135,58 +132,6 @@ bool rpcrdma_core_transfers(const struct rpcrdma_ep_core *core);
  * Return: the number.
  */
 u32 rpcrdma_core_transfers_posted(const struct rpcrdma_ep_core *core);
-
-/* ---- Called by the port, with the lock ---- */
-
-/* An event of a transfer's claim to MRs */
-enum rpcrdma_claim_event {
-	RPCRDMA_CLAIM_BEGUN,
-	/*
-	 * a part could not be prepared, with an errno; QUEUE_TAIL: the transfer waits
-	 */
-	RPCRDMA_CLAIM_SHORT,
-	RPCRDMA_CLAIM_RETURNED,		/* it holds no MRs any more */
-	/* an MR holds less than t->limits permits; POST: split it again */
-	RPCRDMA_CLAIM_FINER,
-	/* all of it was prepared, with 0 or an errno, after it had waited */
-	RPCRDMA_CLAIM_TRIED,
-	RPCRDMA_CLAIM_OVER,		/* it has ended */
-};
-
-/**
- * rpcrdma_core_claim() - report an event of a transfer's claim to MRs
- * @core: connection
- * @t: transfer
- * @event: event
- * @status: 0 or a negative errno
- *
- * Return: how to continue with the transfer.
- */
-enum rpcrdma_read_result rpcrdma_core_claim(struct rpcrdma_ep_core *core,
-					    struct rpcrdma_transfer *t,
-					    enum rpcrdma_claim_event event,
-					    int status);
-
-/**
- * rpcrdma_core_next_read() - remove the first transfer from those that wait for MRs
- * @core: connection
- *
- * Return: the transfer, or NULL if none waits.
- */
-struct rpcrdma_transfer *rpcrdma_core_next_read(struct rpcrdma_ep_core *core);
-
-/**
- * rpcrdma_core_written() - report the end of the Writes that were posted before a Reply
- * @core: connection
- * @reply: the Reply
- * @ok: the Writes have completed; otherwise they never will
- * @done_list: list that retired work is appended to
- *
- * Queue @reply if @ok. Otherwise append it, or what is attached to it, to @done_list.
- */
-void rpcrdma_core_written(struct rpcrdma_ep_core *core,
-			  struct rpcrdma_work *reply, bool ok,
-			  struct list_head *done_list);
 
 #ifdef __cplusplus
 }

@@ -271,18 +271,15 @@ static void hardware_keeps_no_call_last(struct kunit *test)
 	struct shim_side *c = &pair->client, *s = &pair->server;
 	struct shim_rpc *rpc = shim_rpcs(test, 1);
 	struct rpcrdma_poll poll = { .ep = s->ep };
-	const struct rpcrdma_lifecycle_event event = {
-		.what = RPCRDMA_HAPPENED_CLOSE,
-	};
-	struct rpcrdma_happened_step step;
 	struct rpcrdma_recv *rv;
 
 	shim_rpc_init(rpc, NULL, NULL);
 	memdev_hold(shim_memdev, false, true);
 	KUNIT_ASSERT_EQ(test, shim_rpc_send(c, rpc), 0);
 	KUNIT_ASSERT_TRUE(test, shim_poll(memdev_held(shim_memdev)));
+	/* Close it, and start the teardown later. */
 	spin_lock(&s->ep->lock);
-	step = rpcrdma_core_happened(&s->ep->core, &event);
+	rpcrdma_lifecycle_close(&s->ep->core.life, NULL);
 	spin_unlock(&s->ep->lock);
 	memdev_hold(shim_memdev, false, false);
 	KUNIT_ASSERT_TRUE(test, shim_poll(rpcrdma_ep_holds_messages(s->ep)));
@@ -296,7 +293,7 @@ static void hardware_keeps_no_call_last(struct kunit *test)
 		rpcrdma_recv_put(rv);
 	WRITE_ONCE(s->ep->core.arrivals.draining, false);
 	KUNIT_EXPECT_EQ(test, atomic_read(&s->calls), 0);
-	rpcrdma_core_run_actions(&s->ep->core, &step);
+	rpcrdma_port_closing(&s->ep->core, NULL);
 	KUNIT_EXPECT_TRUE(test, shim_wait_gone(s));
 	KUNIT_EXPECT_TRUE(test, shim_wait_gone(c));
 	shim_rpc_end(c, rpc);

@@ -128,7 +128,7 @@ void endpoint::failed()
 	event.what = RPCRDMA_HAPPENED_FAILED;
 	event.failure = RPCRDMA_FAILURE_FLUSHED;
 	event.reason = "a Receive failed";
-	happened(event);
+	rpcrdma_core_happened(this, &event);
 }
 
 /*
@@ -212,6 +212,7 @@ void *endpoint::new_assembly(u32 size)
 	/* Without memory, the connection closes, whatever messages follow. */
 	if (w_.fault(60)) {
 		w_.tell("%s: no memory for a continued message", name);
+		refused_ = true;
 		return nullptr;
 	}
 	live_arrays_++;
@@ -233,6 +234,7 @@ bool endpoint::assembled(u64 octets)
 	if (change(RPCRDMA_QUOTA_ASSEMBLED, RPCRDMA_QUOTA_CALLS, octets, 1).ok)
 		return true;
 	w_.trouble = true;
+	refused_ = true;
 	w_.sum.no_room++;
 	return false;
 }
@@ -254,13 +256,6 @@ void endpoint::shrink(received *rv)
 	free_assembly(rv->assembled);
 	live_arrays_ -= rv->rx.lists.extra_segs != nullptr;
 	delete[] rv->rx.lists.extra_segs;
-}
-
-void endpoint::refuse(const char *reason)
-{
-	refused_ = true;
-	rpcrdma_conn_refuse(&conn, reason);
-	close(reason);
 }
 
 /* ---- The teardown ---- */
@@ -328,11 +323,6 @@ void rpcrdma_port_recv_shrink(struct rpcrdma_recv *rv)
 void rpcrdma_port_recv_put(struct rpcrdma_recv *rv)
 {
 	of(rv->core).release_receive(static_cast<received *>(rv));
-}
-
-void rpcrdma_port_refuse(struct rpcrdma_ep_core *core, const char *reason)
-{
-	of(core).refuse(reason);
 }
 
 bool rpcrdma_port_has_arrived(struct rpcrdma_ep_core *core)

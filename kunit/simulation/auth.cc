@@ -43,18 +43,16 @@ void endpoint::offer_auth()
 	control.auth = &handshake;
 }
 
-/* A server: when a client asks for it, unless there is no memory. Return events. */
-u32 endpoint::hello(rpcrdma_recv *rv)
+/* A server: when a client asks for it, unless there is no memory */
+rpcrdma_hostauth *endpoint::new_auth()
 {
 	if (life.client || !params.auth)
 		w_.complain(std::string(name) + ": takes part unasked");
 	due_[RPCRDMA_COUNT_AUTHS_STARTED]++;
-	if (!w_.fault(100)) {
-		new_handshake();
-		control.auth = &handshake;
-	}
-	return rpcrdma_auth_hello(&conn, control.auth, rv->buf, rv->octets,
-				  &rv->rx);
+	if (w_.fault(100))
+		return nullptr;
+	new_handshake();
+	return &handshake;
 }
 
 void endpoint::auth_asked()

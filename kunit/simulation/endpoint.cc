@@ -192,20 +192,6 @@ void endpoint::act(u32 what, u64 arg)
 	check();
 }
 
-/* Post everything that can be posted now. */
-void endpoint::pump()
-{
-	if (!life.may_send)
-		return;
-	post_model_grants();
-	rpcrdma_core_pump(this);
-	finish();
-	/* A part that got no memory waits for the teardown. */
-	if (!is_closing() && (sq.transfers != count(transfers) ||
-			      sq.messages != count(messages)))
-		w_.complain(std::string(name) + ": waiting work is miscounted");
-}
-
 void endpoint::do_write_space()
 {
 	if (!enter())
@@ -355,6 +341,7 @@ u32 endpoint::hold_some(rpcrdma_quota_use use, u64 octets, u32 count)
 		w_.sum.windows_bounded += fit < count;
 	} else if (fit < count) {
 		w_.trouble = true;
+		refused_ = true;
 		w_.sum.no_room++;
 	}
 	return fit;
@@ -414,21 +401,26 @@ void endpoint::as_model_says()
 
 void endpoint::post_model_grants()
 {
-	while (is_model() && conn.state != RPCRDMA_CONN_CLOSING &&
-	       conn.props_sent && conn.answered && model_->grant_due() &&
+	if (granting_)
+		return;
+	granting_ = true;
+	while (is_model() && life.may_send &&
+	       conn.state != RPCRDMA_CONN_CLOSING && conn.props_sent &&
+	       conn.answered && model_->grant_due() &&
 	       rpcrdma_sq_room(&sq, 1)) {
 		rpcrdma_send *s = rpcrdma_core_send_get(this);
 
 		if (!s || room(s, RPCRDMA_SMALL_SEND))
-			return;
+			break;
 		s->len = rpcrdma_encode_header(&conn, s->buf, s->size, 0,
 					       RDMA2_NOMSG, 0, nullptr);
 		conn.sent++;
 		if (!rpcrdma_core_post_control(this, s, 0)) {
 			close("a Send could not be posted");
-			return;
+			break;
 		}
 	}
+	granting_ = false;
 }
 
 void endpoint::model_stamp(u8 *header)
@@ -482,6 +474,10 @@ void endpoint::check()
 	if (sq.posted - sq.retired > sq.depth)
 		w_.complain(who + "the Send Queue overflows");
 	check_sends();
+	/* A part that got no memory waits for the teardown. */
+	if (!is_closing() && (sq.transfers != count(transfers) ||
+			      sq.messages != count(messages)))
+		w_.complain(who + "waiting work is miscounted");
 	if (stall_watched && !stall_armed_)
 		w_.complain(who + "no stall timer runs while messages wait");
 	if (nr_recvs != conn.receives ||

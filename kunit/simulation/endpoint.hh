@@ -185,7 +185,6 @@ public:
 	/* Opening and closing */
 	void make(int result);
 	void cm_event(rpcrdma_cm_event what, int rejection = 0);
-	void happened(const rpcrdma_lifecycle_event &event);
 	void happened(enum rpcrdma_happened what);
 	/* Process the private data of the peer's request, or of its answer. */
 	void meet(const rpcrdma_cm_peer &peer);
@@ -298,19 +297,19 @@ public:
 	void check_gone();
 
 	/* The port: what the core calls */
-	void pump();
+	void lock();
+	void unlock();
+	void lock_mrs();
+	void unlock_mrs();
+	void queued(const rpcrdma_work *w);
 	bool post(rpcrdma_work *w);
 	bool post_send(rpcrdma_send *s);
-	void post_rdma(rpcrdma_work *w);
 	region *new_region();
-	void made_regions(u32 count);
 	void make_regions_in(u32 ms);
 	void regions_told();
-	region *take_region(u32 *todo);
 	int map_region(region *reg, const rpcrdma_mr_limits &limits,
 		       rpcrdma_extent_pos &pos, bool writable);
-	bool cut_regions_finer(const rpcrdma_mr_limits &used);
-	rpcrdma_pull_entry *next_overdue();
+	void unmap_regions(list_head *list, bool open);
 	void *new_buffer(u32 size, u64 *addr);
 	void free_buffer(u64 addr);
 	rpcrdma_send *first_use(u32 number);
@@ -327,11 +326,9 @@ public:
 	bool post_batch(transfer *t);
 	void chain(const transfer *t, list_head *from, const list_head *to,
 		   std::vector<request> *requests);
-	void post_transfer(transfer *t);
 	void end_parts(transfer *t, bool ok);
 	void free_transfer(transfer *t);
 	void wake_reads();
-	void written(rpcrdma_work *reply, bool ok);
 	received *new_receive(const rpcrdma_receives &want);
 	void free_receive(received *rv);
 	void release_receive(received *rv);
@@ -342,7 +339,6 @@ public:
 	void free_assembly(void *assembly);
 	bool assembled(u64 octets);
 	rpcrdma_segment *more_segs();
-	void refuse(const char *reason);
 	u32 hold_some(rpcrdma_quota_use use, u64 octets, u32 count);
 	u32 coarse_ms() const
 	{
@@ -356,7 +352,7 @@ public:
 	int take(const rpcrdma_setup_step &m);
 	int make_sends(u32 nr);
 	void open_later();
-	u32 hello(rpcrdma_recv *rv);
+	rpcrdma_hostauth *new_auth();
 	void auth_asked();
 	void opened();
 	void wake();
@@ -368,7 +364,7 @@ public:
 	{
 		return life.client || params.cfg.inv_ok || params.read_into;
 	}
-	void flush_posted(list_head *done);
+	void reap();
 	void leave_quota();
 	u32 now_ms() const
 	{
@@ -425,7 +421,8 @@ private:
 	void make_regions();
 	void check_regions();
 	u32 free_regions() const;
-	void work_rdma(rpcrdma_work *w);
+	void wait_in_queue();
+	void region_missing(u32 count);
 	void refused(u32 count);
 	void disturb();
 	bool is_over(enum rpcrdma_teardown what) const;
@@ -457,6 +454,10 @@ private:
 
 	world &w_;
 	upcalls &ops_;
+	/* The locks that the core holds */
+	bool locked_ = false, mrs_locked_ = false;
+	bool closes_ = false; /* once the lock is released */
+	bool granting_ = false;
 	u32 users_ = 0;
 	u32 free_read_regions_;
 	bool reads_tried_ = false;
@@ -502,6 +503,8 @@ private:
 	bool regions_wanted_ = false;
 	/* MRs were added or released since the waiters were last notified */
 	bool more_regions_ = false;
+	/* used MRs were released, and a waiter is to be notified */
+	bool to_notify_ = false;
 	/* time of the last notification without such a change */
 	u64 idly_told_ = 0;
 	u64 short_until_ = 0; /* until then, no memory for MRs */

@@ -58,19 +58,12 @@ void endpoint::make(int result)
 		w_.after(1, this, RELEASE);
 }
 
-void endpoint::happened(const rpcrdma_lifecycle_event &event)
-{
-	const rpcrdma_happened_step step = rpcrdma_core_happened(this, &event);
-
-	rpcrdma_core_run_actions(this, &step);
-}
-
 void endpoint::happened(enum rpcrdma_happened what)
 {
 	rpcrdma_lifecycle_event event{};
 
 	event.what = what;
-	happened(event);
+	rpcrdma_core_happened(this, &event);
 }
 
 void endpoint::cm_event(rpcrdma_cm_event what, int rejection)
@@ -82,7 +75,7 @@ void endpoint::cm_event(rpcrdma_cm_event what, int rejection)
 	event.rejection = rejection;
 	if (life.client && what == RPCRDMA_CM_ESTABLISHED)
 		event.peer = &answer_;
-	happened(event);
+	rpcrdma_core_happened(this, &event);
 }
 
 void endpoint::meet(const rpcrdma_cm_peer &peer)
@@ -92,11 +85,7 @@ void endpoint::meet(const rpcrdma_cm_peer &peer)
 
 void endpoint::close(const char *reason)
 {
-	rpcrdma_lifecycle_event event{};
-
-	event.what = RPCRDMA_HAPPENED_CLOSE;
-	event.reason = reason;
-	happened(event);
+	rpcrdma_core_close(this, reason);
 }
 
 /* Return true if the wait of the teardown for @what is over. */
@@ -350,29 +339,19 @@ void endpoint::check_counts()
 	}
 }
 
-void endpoint::flush_posted(list_head *done)
+void endpoint::reap()
 {
+	if (life.unstopped)
+		return;
 	for (work *w : late_)
 		completed(w);
 	late_.clear();
 	flushed_ = true;
-	rpcrdma_core_flush_posted(this, done);
 }
 
 } // namespace simulation
 
 using namespace simulation;
-
-void rpcrdma_port_close(struct rpcrdma_ep_core *core, const char *reason)
-{
-	of(core).close(reason);
-}
-
-struct rpcrdma_setup_step rpcrdma_port_make_next(struct rpcrdma_ep_core *core,
-						 int result)
-{
-	return rpcrdma_lifecycle_next_setup(&core->life, &core->conn, result);
-}
 
 int rpcrdma_port_make(struct rpcrdma_ep_core *core,
 		      const struct rpcrdma_setup_step *m)
@@ -400,20 +379,14 @@ int rpcrdma_port_sends(struct rpcrdma_ep_core *core, u32 nr)
 	return of(core).make_sends(nr);
 }
 
-void rpcrdma_port_happened(struct rpcrdma_ep_core *core,
-			   const struct rpcrdma_lifecycle_event *event)
-{
-	of(core).happened(*event);
-}
-
 void rpcrdma_port_open_later(struct rpcrdma_ep_core *core)
 {
 	of(core).open_later();
 }
 
-u32 rpcrdma_port_hello(struct rpcrdma_ep_core *core, struct rpcrdma_recv *rv)
+struct rpcrdma_hostauth *rpcrdma_port_handshake(struct rpcrdma_ep_core *core)
 {
-	return of(core).hello(rv);
+	return of(core).new_auth();
 }
 
 void rpcrdma_port_auth(struct rpcrdma_ep_core *core)
@@ -447,28 +420,15 @@ void rpcrdma_port_confirm(struct rpcrdma_ep_core *)
 {
 }
 
-enum rpcrdma_teardown rpcrdma_port_teardown_next(struct rpcrdma_ep_core *core,
-						 int result)
-{
-	return rpcrdma_core_teardown_next(core, result);
-}
-
 int rpcrdma_port_release(struct rpcrdma_ep_core *core,
 			 enum rpcrdma_teardown what)
 {
 	return of(core).release_one(what);
 }
 
-void rpcrdma_port_flush_posted(struct rpcrdma_ep_core *core,
-			       struct list_head *done)
+void rpcrdma_port_reap(struct rpcrdma_ep_core *core)
 {
-	of(core).flush_posted(done);
-}
-
-void rpcrdma_port_flush_waiting(struct rpcrdma_ep_core *core,
-				struct list_head *done)
-{
-	rpcrdma_core_flush_waiting(core, done);
+	of(core).reap();
 }
 
 void rpcrdma_port_leave_quota(struct rpcrdma_ep_core *core)

@@ -12,6 +12,44 @@
 namespace simulation
 {
 
+/* ---- The locks ---- */
+
+/*
+ * There is one context, so that a lock that is taken twice is a deadlock of the module.
+ */
+void endpoint::lock()
+{
+	if (locked_ || mrs_locked_)
+		w_.complain(std::string(name) + ": takes its lock twice");
+	locked_ = true;
+}
+
+/* Other contexts can act now. */
+void endpoint::unlock()
+{
+	if (!locked_)
+		w_.complain(std::string(name) + ": releases a lock twice");
+	locked_ = false;
+	if (closes_) {
+		closes_ = false;
+		close(nullptr);
+	}
+	post_model_grants();
+}
+
+void endpoint::lock_mrs()
+{
+	if (mrs_locked_)
+		w_.complain(std::string(name) +
+			    ": takes the lock for MRs twice");
+	mrs_locked_ = true;
+}
+
+void endpoint::unlock_mrs()
+{
+	mrs_locked_ = false;
+}
+
 /* ---- Entries ---- */
 
 /*
@@ -33,8 +71,7 @@ void endpoint::finish(list_head *done, bool ok)
 	const u32 todo = rpcrdma_core_take_todo(this);
 
 	rpcrdma_core_end(this, todo, done, ok);
-	if (is_model())
-		pump();
+	post_model_grants();
 }
 
 u32 endpoint::count(const list_head &list)
@@ -140,7 +177,7 @@ void endpoint::send_reply(rpcrdma_send *s, transfer *writes, u32 inv_handle,
 
 	if (finish() & RPCRDMA_TODO_WRITES) {
 		w_.sum.behind++;
-		post_transfer(writes);
+		rpcrdma_core_transfer_post(writes);
 	} else if (rc) {
 		put_send(s);
 	}
@@ -159,7 +196,7 @@ void endpoint::send_continued_reply(stream *st, transfer *writes,
 	left = rpcrdma_core_take_todo(this);
 	if (left & RPCRDMA_TODO_WRITES) {
 		w_.sum.behind++;
-		post_transfer(writes);
+		rpcrdma_core_transfer_post(writes);
 	} else if (rc) {
 		st->work.done(&st->work, false);
 	}
@@ -201,23 +238,6 @@ stream *endpoint::new_stream(enum rpcrdma_kind kind, u32 xid,
 	return st;
 }
 
-void endpoint::work_rdma(rpcrdma_work *w)
-{
-	w->wrs.nr = static_cast<u32>(w->chain->requests.size());
-	post_rdma(w);
-}
-
-void endpoint::post_rdma(rpcrdma_work *w)
-{
-	const bool taken = rpcrdma_core_rdma(this, w);
-
-	if (!taken && !is_closing())
-		w_.complain("RDMA that never fits the Send Queue");
-	finish();
-	if (!taken)
-		w->done(w, false);
-}
-
 void endpoint::completed(work *w)
 {
 	list_head done;
@@ -237,6 +257,18 @@ void endpoint::completed(work *w)
 }
 
 /* ---- Posting ---- */
+
+/* A connection may close while transfers wait. */
+void endpoint::wait_in_queue()
+{
+	closes_ |= is_open() && w_.fault(2000);
+}
+
+void endpoint::queued(const rpcrdma_work *w)
+{
+	if (w->kind == RPCRDMA_WORK_TRANSFER)
+		wait_in_queue();
+}
 
 /*
  * Complain if @chain needs a feature that the device or the peer's device
@@ -319,7 +351,6 @@ int endpoint::make_sends(u32 nr)
 	control_.octets.resize(RPCRDMA_CONTROL_BUFS);
 	control_bufs = control_.octets.data();
 	control_addr = reinterpret_cast<u64>(&control_);
-	rpcrdma_core_sends_begin(this, nr);
 	return 0;
 }
 
@@ -471,6 +502,32 @@ void endpoint::free_stream(stream *st)
 
 using namespace simulation;
 
+void rpcrdma_port_lock(struct rpcrdma_ep_core *core)
+{
+	of(core).lock();
+}
+
+void rpcrdma_port_unlock(struct rpcrdma_ep_core *core)
+{
+	of(core).unlock();
+}
+
+void rpcrdma_port_lock_mrs(struct rpcrdma_ep_core *core)
+{
+	of(core).lock_mrs();
+}
+
+void rpcrdma_port_unlock_mrs(struct rpcrdma_ep_core *core)
+{
+	of(core).unlock_mrs();
+}
+
+void rpcrdma_port_queued(struct rpcrdma_ep_core *core, u32,
+			 const struct rpcrdma_work *work)
+{
+	of(core).queued(work);
+}
+
 bool rpcrdma_port_post(struct rpcrdma_ep_core *core, struct rpcrdma_work *work)
 {
 	return of(core).post(work);
@@ -547,11 +604,6 @@ void rpcrdma_port_arm_overdue(struct rpcrdma_ep_core *core, u32 ms)
 	of(core).arm_overdue(ms);
 }
 
-void rpcrdma_port_pump(struct rpcrdma_ep_core *core)
-{
-	of(core).pump();
-}
-
 void rpcrdma_port_write_space(struct rpcrdma_ep_core *core)
 {
 	of(core).do_write_space();
@@ -576,17 +628,6 @@ void rpcrdma_port_recv_unmap(struct rpcrdma_recv *)
 void rpcrdma_port_recv_free(struct rpcrdma_recv *rv)
 {
 	of(rv->core).free_receive(static_cast<received *>(rv));
-}
-
-struct rpcrdma_receives rpcrdma_port_recvs_want(struct rpcrdma_ep_core *core)
-{
-	return rpcrdma_recvs_to_alloc(&core->conn);
-}
-
-u32 rpcrdma_port_recvs_made(struct rpcrdma_ep_core *core,
-			    const struct rpcrdma_recvs_made *made)
-{
-	return rpcrdma_core_recvs_made(core, made);
 }
 
 u32 rpcrdma_port_charge(struct rpcrdma_ep_core *core,

@@ -57,40 +57,12 @@ int endpoint::add_transfer(transfer *t, const rpcrdma_lists &lists,
 
 void endpoint::read(transfer *t)
 {
-	post_transfer(t);
+	rpcrdma_core_transfer_post(t);
 }
 
 void endpoint::drop_transfer(transfer *t)
 {
 	rpcrdma_core_transfer_end(t, false);
-}
-
-void endpoint::post_transfer(transfer *t)
-{
-	const int rc = rpcrdma_core_transfer_post(this, t);
-	const bool waits = !rc && !list_is_empty(&t->work.list);
-
-	if (!rc && t->claim.waits) {
-		w_.sum.reads_waited++;
-		t->waited = ++reads_waited_;
-	}
-	if (rc < 0 && !is_closing())
-		w_.complain("RDMA that never fits the Send Queue");
-	finish();
-	if (rc)
-		rpcrdma_core_transfer_end(t, rc > 0);
-	/* A connection may close while transfers wait. */
-	if (waits && is_open() && w_.fault(2000))
-		close(nullptr);
-}
-
-void endpoint::written(rpcrdma_work *reply, bool ok)
-{
-	list_head done;
-
-	list_init(&done);
-	rpcrdma_core_written(this, reply, ok, &done);
-	finish(&done, false);
 }
 
 /* ---- Parts ---- */
@@ -261,8 +233,20 @@ void endpoint::free_transfer(transfer *t)
 	leave();
 }
 
+/* Some transfers wait for MRs. Number those that have just begun to. */
 void endpoint::wake_reads()
 {
+	for (list_head *at = rw.waiting.next; at != &rw.waiting;
+	     at = at->next) {
+		auto *t = static_cast<transfer *>(
+			reinterpret_cast<rpcrdma_transfer *>(at));
+
+		if (t->waited)
+			continue;
+		w_.sum.reads_waited++;
+		t->waited = ++reads_waited_;
+		wait_in_queue();
+	}
 	if (reads_tried_)
 		return;
 	reads_tried_ = true;
@@ -318,12 +302,6 @@ bool rpcrdma_port_post_batch(struct rpcrdma_ep_core *core,
 	return of(core).post_batch(own(t));
 }
 
-void rpcrdma_port_post_transfer(struct rpcrdma_ep_core *core,
-				struct rpcrdma_transfer *t)
-{
-	of(core).post_transfer(own(t));
-}
-
 void rpcrdma_port_transfer_ended(struct rpcrdma_transfer *t, bool ok)
 {
 	of(t->core).end_parts(own(t), ok);
@@ -334,26 +312,7 @@ void rpcrdma_port_transfer_free(struct rpcrdma_transfer *t)
 	of(t->core).free_transfer(own(t));
 }
 
-enum rpcrdma_read_result rpcrdma_port_claim(struct rpcrdma_ep_core *core,
-					    struct rpcrdma_transfer *t,
-					    enum rpcrdma_claim_event event,
-					    int status)
-{
-	return rpcrdma_core_claim(core, t, event, status);
-}
-
-struct rpcrdma_transfer *rpcrdma_port_next_read(struct rpcrdma_ep_core *core)
-{
-	return rpcrdma_core_next_read(core);
-}
-
 void rpcrdma_port_wake_reads(struct rpcrdma_ep_core *core)
 {
 	of(core).wake_reads();
-}
-
-void rpcrdma_port_written(struct rpcrdma_ep_core *core,
-			  struct rpcrdma_work *reply, bool ok)
-{
-	of(core).written(reply, ok);
 }

@@ -23,16 +23,25 @@ int endpoint::map(list_head *list, memory &mem, u32 at, u32 length,
 		  bool writable, rpcrdma_lists &lists)
 {
 	rpcrdma_extent_pos pos{ &mem, at, length };
+	const u32 notified = mrs.notify_seq;
 	int rc = 0;
 
 	if (!enter())
 		return -ENOTCONN;
 	if (length)
 		rc = rpcrdma_core_mrs_map(this, list, &pos, writable, &lists);
+	/* Not if it is to be split finer: of that, waiters are notified. */
+	if (rc == -EAGAIN && mrs.notify_seq == notified)
+		region_missing(count(*list));
 	leave();
-	if (rc == -EAGAIN && regions_wanted_)
-		refused(count(*list));
 	return rc;
+}
+
+void endpoint::region_missing(u32 count)
+{
+	w_.sum.regions_waited++;
+	regions_wanted_ = true;
+	refused(count);
 }
 
 /*
@@ -53,12 +62,13 @@ void endpoint::refused(u32 count)
 
 void endpoint::put_regions(list_head *list)
 {
-	const bool open = !is_closing();
-	bool used = false;
-	u32 todo;
+	rpcrdma_core_mrs_put(this, list);
+}
 
-	if (list_is_empty(list))
-		return;
+void endpoint::unmap_regions(list_head *list, bool open)
+{
+	bool used = false;
+
 	for (list_head *at = list->next; at != list; at = at->next) {
 		region *reg = region_of(at);
 
@@ -68,12 +78,7 @@ void endpoint::put_regions(list_head *list)
 		used |= reg->registered;
 	}
 	more_regions_ |= used;
-	todo = rpcrdma_core_mrs_put(this, list);
-	if (open && used && regions_wanted_ && !(todo & RPCRDMA_POOL_NOTIFY))
-		w_.complain(std::string(name) +
-			    ": waiters are not notified of free MRs");
-	if (open)
-		rpcrdma_core_mrs_run_actions(this, todo);
+	to_notify_ |= open && used && regions_wanted_;
 }
 
 void endpoint::excuse(const list_head *list)
@@ -150,6 +155,7 @@ void endpoint::make_regions()
 int endpoint::expose(exposure *x, u32 xid, rpcrdma_reply_plan *plan)
 {
 	rpcrdma_extent_pos pos{ &x->data, 0, plan->read_length };
+	const u32 notified = mrs.notify_seq;
 	int rc;
 
 	x->inv.work.chain = &x->requests;
@@ -158,8 +164,8 @@ int endpoint::expose(exposure *x, u32 xid, rpcrdma_reply_plan *plan)
 	rc = rpcrdma_core_expose(this, x, xid, &pos, plan);
 	if (!rc)
 		live_++;
-	else if (rc == -EAGAIN && regions_wanted_)
-		refused(0);
+	else if (rc == -EAGAIN && mrs.notify_seq == notified)
+		region_missing(0);
 	return rc;
 }
 
@@ -180,57 +186,22 @@ void exposure::over(rpcrdma_pull_entry *x)
 	delete own;
 }
 
-/*
- * The peer's access to a Reply that is released after the time limit may fail
- * without being a fault.
- */
-rpcrdma_pull_entry *endpoint::next_overdue()
-{
-	rpcrdma_pull_entry *x = rpcrdma_core_next_overdue(this);
-
-	if (x)
-		excuse(&x->mrs);
-	return x;
-}
-
 /* ---- The device ---- */
 
 region *endpoint::new_region()
 {
-	if (!regions_left_)
+	if (!regions_left_) {
+		due_[RPCRDMA_COUNT_MR_SHORTAGES]++;
 		return nullptr;
+	}
 	regions_left_--;
+	more_regions_ = true;
 	if (regions_made_ == mrs.pool.most ||
 	    regions_made_ == qp.regions.size()) {
 		w_.complain("more MRs are allocated than permitted");
 		return nullptr;
 	}
 	return &qp.regions[regions_made_++];
-}
-
-region *endpoint::take_region(u32 *todo)
-{
-	const bool none = mrs.pool.free && !mrs.free;
-	region *reg;
-
-	if (none) {
-		w_.complain("an MR is used that does not exist");
-		*todo = 0;
-		return nullptr;
-	}
-	reg = static_cast<region *>(rpcrdma_core_mr_take(this, todo));
-	if (reg && reg->taken) {
-		w_.complain("an MR is used twice");
-		return nullptr;
-	}
-	if (reg) {
-		reg->taken = true;
-		refused_since_ = 0;
-	} else {
-		w_.sum.regions_waited++;
-		regions_wanted_ = true;
-	}
-	return reg;
 }
 
 int endpoint::map_region(region *reg, const rpcrdma_mr_limits &limits,
@@ -243,6 +214,10 @@ int endpoint::map_region(region *reg, const rpcrdma_mr_limits &limits,
 					  pos.at & (params.page_octets() - 1),
 					  pos.length);
 
+	if (reg->taken)
+		w_.complain("an MR is used twice");
+	reg->taken = true;
+	refused_since_ = 0;
 	if (reg->exposed || reg->valid)
 		w_.complain("an MR is reused while it is exposed");
 	if (!n || n > pos.length)
@@ -255,7 +230,13 @@ int endpoint::map_region(region *reg, const rpcrdma_mr_limits &limits,
 	if (filled.pages > room >> params.page_shift ||
 	    (params.splits && filled.pages > 1 &&
 	     (filled.begin || filled.end))) {
+		rpcrdma_mr_limits finer = mrs.limits;
+
 		w_.sum.regions_short++;
+		if (rpcrdma_mr_limits_reduce(&finer, &limits))
+			more_regions_ = true;
+		else
+			due_[RPCRDMA_COUNT_MAP_FAILURES]++;
 		return -EIO;
 	}
 	reg->take(*pos.mem, pos.at, n, writable);
@@ -264,25 +245,7 @@ int endpoint::map_region(region *reg, const rpcrdma_mr_limits &limits,
 	return pos.length != 0;
 }
 
-bool endpoint::cut_regions_finer(const rpcrdma_mr_limits &used)
-{
-	const bool finer = rpcrdma_mr_limits_reduce(&mrs.limits, &used);
-
-	more_regions_ |= finer;
-	if (!finer)
-		due_[RPCRDMA_COUNT_MAP_FAILURES]++;
-	return finer;
-}
-
 /* ---- The pool ---- */
-
-void endpoint::made_regions(u32 count)
-{
-	more_regions_ |= count;
-	/* No more MRs are requested while some are being allocated. */
-	if (count < rpcrdma_mr_pool_to_allocate(&mrs.pool))
-		due_[RPCRDMA_COUNT_MR_SHORTAGES]++;
-}
 
 void endpoint::make_regions_in(u32 ms)
 {
@@ -304,6 +267,7 @@ void endpoint::regions_told()
 	}
 	more_regions_ = false;
 	regions_wanted_ = false;
+	to_notify_ = false;
 }
 
 u32 endpoint::free_regions() const
@@ -327,6 +291,8 @@ void endpoint::check_regions()
 		w_.complain(
 			who +
 			"messages wait for MRs that are not being allocated");
+	if (to_notify_ && !is_closing())
+		w_.complain(who + "waiters are not notified of free MRs");
 	/* Check only now and then, because there may be many. */
 	if (checks_ % 16)
 		return;
@@ -344,27 +310,9 @@ void endpoint::check_regions()
 
 using namespace simulation;
 
-void rpcrdma_port_rdma(struct rpcrdma_ep_core *core, struct rpcrdma_work *work)
-{
-	of(core).post_rdma(work);
-}
-
 struct rpcrdma_mr *rpcrdma_port_mr(struct rpcrdma_ep_core *core)
 {
 	return of(core).new_region();
-}
-
-u32 rpcrdma_port_mrs_want(struct rpcrdma_ep_core *core)
-{
-	return rpcrdma_mr_pool_to_allocate(&core->mrs.pool);
-}
-
-u32 rpcrdma_port_mrs_made(struct rpcrdma_ep_core *core,
-			  struct rpcrdma_mr *first, struct rpcrdma_mr *last,
-			  u32 count)
-{
-	of(core).made_regions(count);
-	return rpcrdma_core_mrs_made(core, first, last, count);
 }
 
 void rpcrdma_port_make_mrs(struct rpcrdma_ep_core *core, u32 ms)
@@ -382,23 +330,12 @@ void rpcrdma_port_mrs_notified(struct rpcrdma_ep_core *core)
 	of(core).regions_told();
 }
 
-struct rpcrdma_mr *rpcrdma_port_mr_take(struct rpcrdma_ep_core *core, u32 *todo)
-{
-	return of(core).take_region(todo);
-}
-
 int rpcrdma_port_mr_map(struct rpcrdma_ep_core *core, struct rpcrdma_mr *mr,
 			const struct rpcrdma_mr_limits *limits,
 			struct rpcrdma_extent_pos *pos, bool remote_write)
 {
 	return of(core).map_region(static_cast<region *>(mr), *limits, *pos,
 				   remote_write);
-}
-
-bool rpcrdma_port_mrs_finer(struct rpcrdma_ep_core *core,
-			    const struct rpcrdma_mr_limits *used)
-{
-	return of(core).cut_regions_finer(*used);
 }
 
 void rpcrdma_port_chain_mrs(struct rpcrdma_send *s, const struct list_head *mrs)
@@ -417,9 +354,10 @@ void rpcrdma_port_chain_mrs(struct rpcrdma_send *s, const struct list_head *mrs)
 	}
 }
 
-void rpcrdma_port_mrs_put(struct rpcrdma_ep_core *core, struct list_head *mrs)
+void rpcrdma_port_mrs_unmap(struct rpcrdma_ep_core *core, struct list_head *mrs,
+			    bool open)
 {
-	of(core).put_regions(mrs);
+	of(core).unmap_regions(mrs, open);
 }
 
 void rpcrdma_port_invalidated(struct rpcrdma_ep_core *core, u32 handle)
@@ -427,23 +365,13 @@ void rpcrdma_port_invalidated(struct rpcrdma_ep_core *core, u32 handle)
 	of(core).check_invalidated(handle);
 }
 
-int rpcrdma_port_expose(struct rpcrdma_ep_core *core,
-			struct rpcrdma_pull_entry *x, u32 xid,
-			struct rpcrdma_reply_plan *plan)
+/*
+ * The peer's access to a Reply that is released after the time limit may fail
+ * without being a fault.
+ */
+void rpcrdma_port_overdue(const struct rpcrdma_pull_entry *x)
 {
-	return rpcrdma_pull_reserve(&core->conn, x, xid, plan);
-}
-
-void rpcrdma_port_unexpose(struct rpcrdma_ep_core *core,
-			   struct rpcrdma_pull_entry *x)
-{
-	rpcrdma_pull_cancel(&core->conn, x);
-}
-
-struct rpcrdma_pull_entry *
-rpcrdma_port_next_overdue(struct rpcrdma_ep_core *core)
-{
-	return of(core).next_overdue();
+	of(x->core).excuse(&x->mrs);
 }
 
 void rpcrdma_port_chain_inv(struct rpcrdma_inv *inv, struct rpcrdma_mr *mr)

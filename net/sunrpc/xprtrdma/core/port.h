@@ -4,9 +4,9 @@
  * linker. The module's host is verbs/, the simulation's is kunit/simulation/port.cc.
  * Only the core calls these functions.
  *
- * "Lock held": the core was called with the connection's lock held, and so is the
- * function, which must neither sleep nor call the core. "No lock held": process
- * context; the function may take the lock and call the core.
+ * "Lock held": the connection's lock is held. The function must neither sleep nor call
+ * the core. "No lock held": process context; the function may take the lock and call the
+ * core.
  */
 #ifndef RPCRDMA_CORE_PORT_H
 #define RPCRDMA_CORE_PORT_H
@@ -24,6 +24,44 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* ---- The locks ---- */
+
+/**
+ * rpcrdma_port_lock - take the lock of a connection
+ * @core: connection
+ *
+ * A spinlock that is taken in process context only: completion handlers do not take it.
+ * Bottom halves and interrupts stay as they are.
+ * Context: process context, none of the two locks is held.
+ */
+void rpcrdma_port_lock(struct rpcrdma_ep_core *core);
+
+/**
+ * rpcrdma_port_unlock - release what rpcrdma_port_lock() has taken
+ * @core: connection
+ *
+ * Context: lock held.
+ */
+void rpcrdma_port_unlock(struct rpcrdma_ep_core *core);
+
+/**
+ * rpcrdma_port_lock_mrs - take the lock for MRs, which protects core->mrs
+ * @core: connection
+ *
+ * A spinlock of the same kind. It may be taken while the connection's lock is held, and
+ * not the other way round.
+ * Context: process context, this lock is not held.
+ */
+void rpcrdma_port_lock_mrs(struct rpcrdma_ep_core *core);
+
+/**
+ * rpcrdma_port_unlock_mrs - release what rpcrdma_port_lock_mrs() has taken
+ * @core: connection
+ *
+ * Context: the lock for MRs is held.
+ */
+void rpcrdma_port_unlock_mrs(struct rpcrdma_ep_core *core);
 
 /* ---- The quota ---- */
 
@@ -117,23 +155,6 @@ bool rpcrdma_port_enter(struct rpcrdma_ep_core *core);
  * Context: no lock held.
  */
 void rpcrdma_port_leave(struct rpcrdma_ep_core *core);
-
-/**
- * rpcrdma_port_pump - take the lock and call rpcrdma_core_pump()
- * @core: connection
- *
- * Context: no lock held.
- */
-void rpcrdma_port_pump(struct rpcrdma_ep_core *core);
-
-/**
- * rpcrdma_port_close - begin to close the connection
- * @core: connection
- * @reason: static string
- *
- * Context: no lock held.
- */
-void rpcrdma_port_close(struct rpcrdma_ep_core *core, const char *reason);
 
 /**
  * rpcrdma_port_write_space - notify refused senders that they may retry

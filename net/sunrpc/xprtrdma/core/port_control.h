@@ -16,17 +16,6 @@ extern "C" {
 /* ---- Setup ---- */
 
 /**
- * rpcrdma_port_make_next - take the lock and call rpcrdma_lifecycle_next_setup()
- * @core: connection
- * @result: of the last step
- *
- * Context: no lock held.
- * Return: the next step.
- */
-struct rpcrdma_setup_step rpcrdma_port_make_next(struct rpcrdma_ep_core *core,
-						 int result);
-
-/**
  * rpcrdma_port_make - take a step to set up a connection
  * @core: connection
  * @m: ADDRESS, ROUTE, CONNECT or ACCEPT, see enum rpcrdma_setup
@@ -66,25 +55,13 @@ int rpcrdma_port_queue_pair(struct rpcrdma_ep_core *core,
  * @core: connection with its device's objects
  * @nr: number of contexts
  *
- * Sets core->control_bufs and core->control_addr, takes the lock and calls
- * rpcrdma_core_sends_begin().
+ * Sets core->control_bufs and core->control_addr.
  * Context: no lock held; may sleep.
  * Return: 0 or a negative errno.
  */
 int rpcrdma_port_sends(struct rpcrdma_ep_core *core, u32 nr);
 
 /* ---- Events of a connection ---- */
-
-/**
- * rpcrdma_port_happened - handle an event
- * @core: connection
- * @event: passed to rpcrdma_core_happened(), with the lock, and the result of that to
- *	rpcrdma_core_run_actions()
- *
- * Context: no lock held.
- */
-void rpcrdma_port_happened(struct rpcrdma_ep_core *core,
-			   const struct rpcrdma_lifecycle_event *event);
 
 /**
  * rpcrdma_port_open_later - call rpcrdma_core_open_later() soon, unless the teardown begins
@@ -103,16 +80,14 @@ void rpcrdma_port_open_later(struct rpcrdma_ep_core *core);
 void rpcrdma_port_opened(struct rpcrdma_ep_core *core);
 
 /**
- * rpcrdma_port_hello - allocate and begin the handshake that a client has asked for
+ * rpcrdma_port_handshake - allocate the handshake that a client has asked for
  * @core: connection of a server
- * @rv: Receive with the client's message
  *
- * Takes the lock and calls rpcrdma_auth_hello(). The memory is a part of the
- * connection's reservation.
+ * The memory is a part of the connection's reservation.
  * Context: no lock held; may sleep.
- * Return: events of rpcrdma_auth_hello().
+ * Return: the handshake, or NULL if out of memory.
  */
-u32 rpcrdma_port_hello(struct rpcrdma_ep_core *core, struct rpcrdma_recv *rv);
+struct rpcrdma_hostauth *rpcrdma_port_handshake(struct rpcrdma_ep_core *core);
 
 /**
  * rpcrdma_port_auth - answer the request that rpcrdma_auth_next() returns
@@ -153,16 +128,6 @@ void rpcrdma_port_confirm(struct rpcrdma_ep_core *core);
 /* ---- Teardown, no lock held; may sleep ---- */
 
 /**
- * rpcrdma_port_teardown_next - take the lock and call rpcrdma_core_teardown_next()
- * @core: connection
- * @result: of the last step
- *
- * Return: the next step.
- */
-enum rpcrdma_teardown rpcrdma_port_teardown_next(struct rpcrdma_ep_core *core,
-						 int result);
-
-/**
  * rpcrdma_port_release - run a step of the teardown for the device or the transport
  * @core: connection
  * @what: step that rpcrdma_core_teardown() does not return, or END
@@ -173,22 +138,14 @@ int rpcrdma_port_release(struct rpcrdma_ep_core *core,
 			 enum rpcrdma_teardown what);
 
 /**
- * rpcrdma_port_flush_posted - take the lock and call rpcrdma_core_flush_posted()
- * @core: connection; the device does not use posted work any more
- * @done_list: list
+ * rpcrdma_port_reap - process the completions that have arrived, and wait for a context
+ *	that does
+ * @core: connection; the device uses no posted work any more, or
+ *	core->life.unstopped is set
  *
- * Passes the completions that have arrived to rpcrdma_core_reap() before.
+ * While core->life.unstopped is set, no completion is processed.
  */
-void rpcrdma_port_flush_posted(struct rpcrdma_ep_core *core,
-			       struct list_head *done_list);
-
-/**
- * rpcrdma_port_flush_waiting - take the lock and call rpcrdma_core_flush_waiting()
- * @core: connection
- * @done_list: list
- */
-void rpcrdma_port_flush_waiting(struct rpcrdma_ep_core *core,
-				struct list_head *done_list);
+void rpcrdma_port_reap(struct rpcrdma_ep_core *core);
 
 /**
  * rpcrdma_port_leave_quota - detach a connection from the quota, if it is attached

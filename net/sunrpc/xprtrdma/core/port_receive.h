@@ -63,26 +63,6 @@ void rpcrdma_port_recv_free(struct rpcrdma_recv *rv);
 void rpcrdma_port_recv_shrink(struct rpcrdma_recv *rv);
 
 /**
- * rpcrdma_port_recvs_want - take the lock and call rpcrdma_recvs_to_alloc()
- * @core: connection
- *
- * Context: no lock held.
- * Return: the Receives to allocate.
- */
-struct rpcrdma_receives rpcrdma_port_recvs_want(struct rpcrdma_ep_core *core);
-
-/**
- * rpcrdma_port_recvs_made - take the lock and call rpcrdma_core_recvs_made()
- * @core: connection
- * @made: Receives that were allocated
- *
- * Context: no lock held.
- * Return: as rpcrdma_core_recvs_made() does.
- */
-u32 rpcrdma_port_recvs_made(struct rpcrdma_ep_core *core,
-			    const struct rpcrdma_recvs_made *made);
-
-/**
  * rpcrdma_port_recv_put - take the lock and call rpcrdma_core_recv_put()
  * @rv: Receive
  *
@@ -132,15 +112,6 @@ bool rpcrdma_port_assembled(struct rpcrdma_ep_core *core, u64 octets);
  * Return: memory for rv->rx.lists.extra_segs, or NULL if out of memory.
  */
 struct rpcrdma_segment *rpcrdma_port_extra_segs(struct rpcrdma_ep_core *core);
-
-/**
- * rpcrdma_port_refuse - take the lock and call rpcrdma_conn_refuse(), then close
- * @core: connection
- * @reason: static string
- *
- * Context: no lock held.
- */
-void rpcrdma_port_refuse(struct rpcrdma_ep_core *core, const char *reason);
 
 /**
  * rpcrdma_port_has_arrived - check if there are unprocessed messages

@@ -75,14 +75,15 @@ bool rpcrdma_port_post_batch(struct rpcrdma_ep_core *core,
 			     struct rpcrdma_transfer *t);
 
 /**
- * rpcrdma_port_rdma - take the lock and call rpcrdma_core_rdma()
+ * rpcrdma_port_queued - trace that work waits for credits or for slots
  * @core: connection
- * @work: work without a message, not posted
+ * @xid: of the Reply, 0 for work without a message
+ * @work: work, the last in its queue
  *
- * Calls work->done() with @ok false if the work can never be posted.
- * Context: no lock held.
+ * Context: lock held.
  */
-void rpcrdma_port_rdma(struct rpcrdma_ep_core *core, struct rpcrdma_work *work);
+void rpcrdma_port_queued(struct rpcrdma_ep_core *core, u32 xid,
+			 const struct rpcrdma_work *work);
 
 /* ---- Memory ---- */
 

@@ -67,17 +67,6 @@ void rpcrdma_port_unprepare(struct rpcrdma_transfer *t,
 			    struct rpcrdma_transfer_part *part);
 
 /**
- * rpcrdma_port_post_transfer - take the lock and call rpcrdma_core_transfer_post()
- * @core: connection
- * @t: transfer
- *
- * Then calls rpcrdma_core_transfer_end(), if that is to be called.
- * Context: no lock held.
- */
-void rpcrdma_port_post_transfer(struct rpcrdma_ep_core *core,
-				struct rpcrdma_transfer *t);
-
-/**
  * rpcrdma_port_transfer_ended - free the parts of a transfer, and notify its owner
  * @t: transfer that the device does not use
  * @ok: it was executed
@@ -97,30 +86,6 @@ void rpcrdma_port_transfer_ended(struct rpcrdma_transfer *t, bool ok);
 void rpcrdma_port_transfer_free(struct rpcrdma_transfer *t);
 
 /**
- * rpcrdma_port_claim - take the lock and call rpcrdma_core_claim()
- * @core: connection
- * @t: transfer
- * @event: as for rpcrdma_core_claim()
- * @status: as for rpcrdma_core_claim()
- *
- * Context: no lock held.
- * Return: as rpcrdma_core_claim() does.
- */
-enum rpcrdma_read_result rpcrdma_port_claim(struct rpcrdma_ep_core *core,
-					    struct rpcrdma_transfer *t,
-					    enum rpcrdma_claim_event event,
-					    int status);
-
-/**
- * rpcrdma_port_next_read - take the lock and call rpcrdma_core_next_read()
- * @core: connection
- *
- * Context: no lock held.
- * Return: as rpcrdma_core_next_read() does.
- */
-struct rpcrdma_transfer *rpcrdma_port_next_read(struct rpcrdma_ep_core *core);
-
-/**
  * rpcrdma_port_wake_reads - call rpcrdma_core_reads_retry() soon
  * @core: connection; if a call is arranged already, this does nothing
  *
@@ -128,18 +93,6 @@ struct rpcrdma_transfer *rpcrdma_port_next_read(struct rpcrdma_ep_core *core);
  * can cancel the call afterwards.
  */
 void rpcrdma_port_wake_reads(struct rpcrdma_ep_core *core);
-
-/**
- * rpcrdma_port_written - take the lock and call rpcrdma_core_written()
- * @core: connection
- * @reply: as for rpcrdma_core_written()
- * @ok: as for rpcrdma_core_written()
- *
- * Then ends the work that is not executed.
- * Context: no lock held.
- */
-void rpcrdma_port_written(struct rpcrdma_ep_core *core,
-			  struct rpcrdma_work *reply, bool ok);
 
 #ifdef __cplusplus
 }

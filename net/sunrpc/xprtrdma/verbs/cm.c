@@ -69,7 +69,7 @@ int rpcrdma_ep_cm_handler(struct rdma_cm_id *id,
 			happened.peer = &peer;
 		}
 	}
-	rpcrdma_ep_happened(ep, &happened);
+	rpcrdma_core_happened(&ep->core, &happened);
 	return 0;
 }
 

@@ -114,7 +114,10 @@ void rpcrdma_mrs_release_sync(struct rpcrdma_ep *ep, struct list_head *mrs);
  * write_space() may be called for RPCs that wait for MRs.
  * Context: process context; sleeps, briefly, only during the teardown.
  */
-void rpcrdma_mrs_put(struct rpcrdma_ep *ep, struct list_head *mrs);
+static inline void rpcrdma_mrs_put(struct rpcrdma_ep *ep, struct list_head *mrs)
+{
+	rpcrdma_core_mrs_put(&ep->core, mrs);
+}
 
 /* ---- Responder: Replies that the peer pulls ---- */
 
@@ -197,6 +200,9 @@ int rpcrdma_rw_add(struct rpcrdma_rw *rw, const struct rpcrdma_lists *lists,
  * connection is closing. They wait in order for Send Queue space, and for the MRs that
  * some devices need for Reads, without blocking the caller. Consumes @rw.
  */
-void rpcrdma_rw_read(struct rpcrdma_rw *rw);
+static inline void rpcrdma_rw_read(struct rpcrdma_rw *rw)
+{
+	rpcrdma_core_transfer_post(&rw->core);
+}
 
 #endif /* RPCRDMA_DATA_H */

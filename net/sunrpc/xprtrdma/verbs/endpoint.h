@@ -213,7 +213,10 @@ struct rpcrdma_ep *rpcrdma_ep_connect(struct net *net,
  * @reason: a static string for the log and the trace, or NULL for an ordinary end.
  * Context: any process context, no lock held.
  */
-void rpcrdma_ep_close(struct rpcrdma_ep *ep, const char *reason);
+static inline void rpcrdma_ep_close(struct rpcrdma_ep *ep, const char *reason)
+{
+	rpcrdma_core_close(&ep->core, reason);
+}
 
 /*
  * Wait until the teardown has ended and closed() has returned: for at most the time that

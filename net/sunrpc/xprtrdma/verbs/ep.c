@@ -251,13 +251,6 @@ int rpcrdma_port_release(struct rpcrdma_ep_core *core,
 	return 0;
 }
 
-enum rpcrdma_teardown rpcrdma_port_teardown_next(struct rpcrdma_ep_core *core,
-						 int result)
-{
-	return rpcrdma_locked(&rpcrdma_ep_of(core)->lock,
-			      rpcrdma_core_teardown_next(core, result));
-}
-
 /* Wait for the end of a step of the teardown. */
 static void rpcrdma_ep_wait_step(struct rpcrdma_ep *ep,
 				 enum rpcrdma_teardown what)
@@ -304,7 +297,7 @@ static void rpcrdma_ep_overdue(struct work_struct *work)
 		.what = RPCRDMA_HAPPENED_OVERDUE,
 	};
 
-	rpcrdma_ep_happened(ep, &event);
+	rpcrdma_core_happened(&ep->core, &event);
 }
 
 /* ---- Opening ---- */
@@ -356,14 +349,6 @@ static int rpcrdma_ep_wait(struct rpcrdma_ep *ep, u32 ms)
 				  msecs_to_jiffies(ms)) ?
 		       0 :
 		       -ETIMEDOUT;
-}
-
-struct rpcrdma_setup_step rpcrdma_port_make_next(struct rpcrdma_ep_core *core,
-						 int result)
-{
-	return rpcrdma_locked(
-		&rpcrdma_ep_of(core)->lock,
-		rpcrdma_lifecycle_next_setup(&core->life, &core->conn, result));
 }
 
 /**

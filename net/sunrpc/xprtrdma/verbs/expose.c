@@ -8,24 +8,6 @@
 #include "internal.h"
 #include "trace.h"
 
-int rpcrdma_port_expose(struct rpcrdma_ep_core *core,
-			struct rpcrdma_pull_entry *x, u32 xid,
-			struct rpcrdma_reply_plan *plan)
-{
-	return rpcrdma_locked(&rpcrdma_ep_of(core)->lock,
-			      rpcrdma_pull_reserve(&core->conn, x, xid, plan));
-}
-
-void rpcrdma_port_unexpose(struct rpcrdma_ep_core *core,
-			   struct rpcrdma_pull_entry *x)
-{
-	struct rpcrdma_ep *ep = rpcrdma_ep_of(core);
-
-	spin_lock(&ep->lock);
-	rpcrdma_pull_cancel(&core->conn, x);
-	spin_unlock(&ep->lock);
-}
-
 void rpcrdma_port_invalidated(struct rpcrdma_ep_core *core, u32 handle)
 {
 	trace_rpcrdma_invalidate(rpcrdma_ep_of(core), handle, true);
@@ -66,17 +48,10 @@ void rpcrdma_port_arm_overdue(struct rpcrdma_ep_core *core, u32 ms)
 			   msecs_to_jiffies(ms) + 1);
 }
 
-struct rpcrdma_pull_entry *
-rpcrdma_port_next_overdue(struct rpcrdma_ep_core *core)
+void rpcrdma_port_overdue(const struct rpcrdma_pull_entry *x)
 {
-	struct rpcrdma_ep *ep = rpcrdma_ep_of(core);
-	struct rpcrdma_pull_entry *x =
-		rpcrdma_locked(&ep->lock, rpcrdma_core_next_overdue(core));
-
-	if (x)
-		pr_warn_ratelimited("rpcrdma: %pISpc did not report in time that it has pulled a Reply; invalidating the Reply's memory\n",
-				    &ep->remote);
-	return x;
+	pr_warn_ratelimited("rpcrdma: %pISpc did not report in time that it has pulled a Reply; invalidating the Reply's memory\n",
+			    &rpcrdma_ep_of(x->core)->remote);
 }
 
 void rpcrdma_exposed_overdue(struct work_struct *work)

@@ -108,20 +108,6 @@ out_free:
 	return NULL;
 }
 
-u32 rpcrdma_port_mrs_want(struct rpcrdma_ep_core *core)
-{
-	return rpcrdma_locked(&rpcrdma_ep_of(core)->mr_lock,
-			      rpcrdma_mr_pool_to_allocate(&core->mrs.pool));
-}
-
-u32 rpcrdma_port_mrs_made(struct rpcrdma_ep_core *core,
-			  struct rpcrdma_mr *first, struct rpcrdma_mr *last,
-			  u32 count)
-{
-	return rpcrdma_locked(&rpcrdma_ep_of(core)->mr_lock,
-			      rpcrdma_core_mrs_made(core, first, last, count));
-}
-
 void rpcrdma_port_make_mrs(struct rpcrdma_ep_core *core, u32 ms)
 {
 	queue_delayed_work(rpcrdma_wq, &rpcrdma_ep_of(core)->mr_work,
@@ -143,19 +129,6 @@ void rpcrdma_port_mrs_notified(struct rpcrdma_ep_core *core)
 }
 
 /* ---- Mapping ---- */
-
-struct rpcrdma_mr *rpcrdma_port_mr_take(struct rpcrdma_ep_core *core, u32 *todo)
-{
-	return rpcrdma_locked(&rpcrdma_ep_of(core)->mr_lock,
-			      rpcrdma_core_mr_take(core, todo));
-}
-
-bool rpcrdma_port_mrs_finer(struct rpcrdma_ep_core *core,
-			    const struct rpcrdma_mr_limits *used)
-{
-	return rpcrdma_locked(&rpcrdma_ep_of(core)->mr_lock,
-			      rpcrdma_mr_limits_reduce(&core->mrs.limits, used));
-}
 
 /*
  * Fill @mr with as much as one MR can hold, and advance @pos past it. Return the number
@@ -336,16 +309,12 @@ static void rpcrdma_mr_unmap(struct rpcrdma_ep *ep, struct verbs_mr *mr)
 	mr->nents = 0;
 }
 
-void rpcrdma_mrs_put(struct rpcrdma_ep *ep, struct list_head *mrs)
+void rpcrdma_port_mrs_unmap(struct rpcrdma_ep_core *core,
+			    struct list_head *mrs, bool open)
 {
+	struct rpcrdma_ep *ep = rpcrdma_ep_of(core);
 	struct verbs_mr *mr;
-	bool open;
-	u32 todo;
 
-	if (list_empty(mrs))
-		return;
-	/* Unmapping may take long with an IOMMU: not under a spinlock. */
-	open = rpcrdma_ep_enter(ep);
 	if (unlikely(!open))
 		mutex_lock(&ep->unmap_mutex);
 	list_for_each_entry(mr, mrs, core.list) {
@@ -354,19 +323,6 @@ void rpcrdma_mrs_put(struct rpcrdma_ep *ep, struct list_head *mrs)
 	}
 	if (unlikely(!open))
 		mutex_unlock(&ep->unmap_mutex);
-	spin_lock(&ep->mr_lock);
-	todo = rpcrdma_core_mrs_put(&ep->core, mrs);
-	spin_unlock(&ep->mr_lock);
-	if (unlikely(!open))
-		return;
-	if (unlikely(todo))
-		rpcrdma_core_mrs_run_actions(&ep->core, todo);
-	rpcrdma_ep_leave(ep);
-}
-
-void rpcrdma_port_mrs_put(struct rpcrdma_ep_core *core, struct list_head *mrs)
-{
-	rpcrdma_mrs_put(rpcrdma_ep_of(core), mrs);
 }
 
 static struct verbs_mr *rpcrdma_verbs_mr(struct rpcrdma_mr *mr)

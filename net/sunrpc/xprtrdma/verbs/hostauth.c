@@ -382,17 +382,12 @@ int rpcrdma_auth_setup(struct rpcrdma_ep *ep)
 	return ep->core.control.auth ? 0 : -ENOMEM;
 }
 
-u32 rpcrdma_port_hello(struct rpcrdma_ep_core *core, struct rpcrdma_recv *rv)
+struct rpcrdma_hostauth *rpcrdma_port_handshake(struct rpcrdma_ep_core *core)
 {
-	struct rpcrdma_ep *ep = rpcrdma_ep_of(core);
 	char own[RPCRDMA_AUTH_MAX_IDENTITY + 2];
 
 	rpcrdma_auth_own(own);
-	core->control.auth = rpcrdma_auth_alloc(ep, own);
-	return rpcrdma_locked(&ep->lock,
-			      rpcrdma_auth_hello(&core->conn,
-						 core->control.auth, rv->buf,
-						 rv->octets, &rv->rx));
+	return rpcrdma_auth_alloc(rpcrdma_ep_of(core), own);
 }
 
 void rpcrdma_auth_free(struct rpcrdma_ep *ep)

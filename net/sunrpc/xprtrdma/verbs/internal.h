@@ -98,9 +98,6 @@ static inline bool rpcrdma_ep_enter(struct rpcrdma_ep *ep)
 
 void rpcrdma_ep_list(struct rpcrdma_ep *ep);
 void rpcrdma_ep_unlist(struct rpcrdma_ep *ep);
-/* Report an event of a connection. Process context, no lock held. */
-void rpcrdma_ep_happened(struct rpcrdma_ep *ep,
-			 const struct rpcrdma_lifecycle_event *event);
 /*
  * Close the connection after a failed Work Request. @reason: a static string, reported
  * unless the Work Request was only flushed.
@@ -165,9 +162,6 @@ static __always_inline void rpcrdma_ep_finish(struct rpcrdma_ep *ep, u32 todo)
 		rpcrdma_core_finish(&ep->core, todo);
 }
 
-/* Post work of kind RPCRDMA_WORK_RDMA, or queue it. No lock held. */
-void rpcrdma_work_post_or_queue(struct rpcrdma_ep *ep,
-				struct rpcrdma_work *work);
 /*
  * Post the chain of @work, as rpcrdma_port_post() does; the completion of its last Work
  * Request is reported as that of @work. Caller holds ep->lock.
@@ -226,8 +220,6 @@ void rpcrdma_rw_retry(struct work_struct *work);
  */
 void rpcrdma_rw_late_begin(struct rpcrdma_ep *ep);
 void rpcrdma_rw_late_end(struct rpcrdma_ep *ep);
-/* Post Writes that precede their Reply: rw->core.reply. No lock held. */
-void rpcrdma_rw_write(struct rpcrdma_rw *rw);
 
 /* ---- expose.c ---- */
 
@@ -244,11 +236,6 @@ static inline void rpcrdma_ep_events(struct rpcrdma_ep *ep, u32 events)
 	if (unlikely(events))
 		rpcrdma_core_events(&ep->core, events);
 }
-/*
- * Post the work that the core schedules, after an event that may have opened the window, freed
- * space or made a control message due. No lock held.
- */
-void rpcrdma_ep_pump(struct rpcrdma_ep *ep);
 /* Close the connection if the window has been closed for too long. */
 void rpcrdma_stall_expired(struct work_struct *work);
 

@@ -27,6 +27,30 @@ struct workqueue_struct *rpcrdma_accept_wq;
 /* Message processing must not be queued after the setup of other connections either. */
 struct workqueue_struct *rpcrdma_message_wq;
 
+void rpcrdma_port_lock(struct rpcrdma_ep_core *core)
+	__acquires(&rpcrdma_ep_of(core)->lock)
+{
+	spin_lock(&rpcrdma_ep_of(core)->lock);
+}
+
+void rpcrdma_port_unlock(struct rpcrdma_ep_core *core)
+	__releases(&rpcrdma_ep_of(core)->lock)
+{
+	spin_unlock(&rpcrdma_ep_of(core)->lock);
+}
+
+void rpcrdma_port_lock_mrs(struct rpcrdma_ep_core *core)
+	__acquires(&rpcrdma_ep_of(core)->mr_lock)
+{
+	spin_lock(&rpcrdma_ep_of(core)->mr_lock);
+}
+
+void rpcrdma_port_unlock_mrs(struct rpcrdma_ep_core *core)
+	__releases(&rpcrdma_ep_of(core)->mr_lock)
+{
+	spin_unlock(&rpcrdma_ep_of(core)->mr_lock);
+}
+
 bool rpcrdma_port_enter(struct rpcrdma_ep_core *core)
 {
 	return rpcrdma_ep_enter(rpcrdma_ep_of(core));
@@ -35,24 +59,6 @@ bool rpcrdma_port_enter(struct rpcrdma_ep_core *core)
 void rpcrdma_port_leave(struct rpcrdma_ep_core *core)
 {
 	rpcrdma_ep_leave(rpcrdma_ep_of(core));
-}
-
-/* Report an event of a connection. Process context, no ep lock held. */
-void rpcrdma_ep_happened(struct rpcrdma_ep *ep,
-			 const struct rpcrdma_lifecycle_event *event)
-{
-	struct rpcrdma_happened_step step;
-
-	spin_lock(&ep->lock);
-	step = rpcrdma_core_happened(&ep->core, event);
-	spin_unlock(&ep->lock);
-	rpcrdma_core_run_actions(&ep->core, &step);
-}
-
-void rpcrdma_port_happened(struct rpcrdma_ep_core *core,
-			   const struct rpcrdma_lifecycle_event *event)
-{
-	rpcrdma_ep_happened(rpcrdma_ep_of(core), event);
 }
 
 void rpcrdma_port_wake(struct rpcrdma_ep_core *core)
@@ -77,21 +83,6 @@ void rpcrdma_port_closing(struct rpcrdma_ep_core *core, const char *reason)
 				    &ep->remote, reason,
 				    *peer ? "; its identity: " : "", peer);
 	queue_work(rpcrdma_wq, &ep->teardown_work);
-}
-
-void rpcrdma_ep_close(struct rpcrdma_ep *ep, const char *reason)
-{
-	const struct rpcrdma_lifecycle_event event = {
-		.what = RPCRDMA_HAPPENED_CLOSE,
-		.reason = reason,
-	};
-
-	rpcrdma_ep_happened(ep, &event);
-}
-
-void rpcrdma_port_close(struct rpcrdma_ep_core *core, const char *reason)
-{
-	rpcrdma_ep_close(rpcrdma_ep_of(core), reason);
 }
 
 /*
@@ -130,7 +121,7 @@ void rpcrdma_ep_failed(struct rpcrdma_ep *ep, enum ib_wc_status status,
 		.reason = reason,
 	};
 
-	rpcrdma_ep_happened(ep, &event);
+	rpcrdma_core_happened(&ep->core, &event);
 }
 
 void rpcrdma_ep_wait_closed(struct rpcrdma_ep *ep)

@@ -123,19 +123,6 @@ bool rpcrdma_port_post_recvs(struct rpcrdma_ep_core *core,
 	return !ib_post_recv(ep->qp, chain, NULL);
 }
 
-struct rpcrdma_receives rpcrdma_port_recvs_want(struct rpcrdma_ep_core *core)
-{
-	return rpcrdma_locked(&rpcrdma_ep_of(core)->lock,
-			      rpcrdma_recvs_to_alloc(&core->conn));
-}
-
-u32 rpcrdma_port_recvs_made(struct rpcrdma_ep_core *core,
-			    const struct rpcrdma_recvs_made *made)
-{
-	return rpcrdma_locked(&rpcrdma_ep_of(core)->lock,
-			      rpcrdma_core_recvs_made(core, made));
-}
-
 u32 rpcrdma_port_coarse_ms(const struct rpcrdma_ep_core *core)
 {
 	return (u32)ktime_to_ms(ktime_get_coarse());
@@ -247,16 +234,6 @@ struct rpcrdma_segment *rpcrdma_port_extra_segs(struct rpcrdma_ep_core *core)
 	return kmalloc_array(RPCRDMA_MAX_EXTRA_SEGS,
 			     sizeof(struct rpcrdma_segment),
 			     GFP_NOFS | __GFP_NOWARN);
-}
-
-void rpcrdma_port_refuse(struct rpcrdma_ep_core *core, const char *reason)
-{
-	struct rpcrdma_ep *ep = rpcrdma_ep_of(core);
-
-	spin_lock(&ep->lock);
-	rpcrdma_conn_refuse(&core->conn, reason);
-	spin_unlock(&ep->lock);
-	rpcrdma_ep_close(ep, reason);
 }
 
 /*

@@ -294,48 +294,7 @@ void rpcrdma_port_chain_writes(struct rpcrdma_send *s,
 	s->before = rpcrdma_rw_chain(t, t->parts.prev, s->before ?: &vs->wr);
 }
 
-void rpcrdma_port_post_transfer(struct rpcrdma_ep_core *core,
-				struct rpcrdma_transfer *t)
-{
-	struct rpcrdma_ep *ep = rpcrdma_ep_of(core);
-	u32 todo;
-	int rc;
-
-	spin_lock(&ep->lock);
-	rc = rpcrdma_core_transfer_post(core, t);
-	trace_rpcrdma_sq_full(ep, 0, &t->work);
-	todo = rpcrdma_ep_unlock(ep);
-	rpcrdma_ep_finish(ep, todo);
-	if (unlikely(rc))
-		rpcrdma_core_transfer_end(t, rc > 0);
-}
-
-void rpcrdma_rw_write(struct rpcrdma_rw *rw)
-{
-	rpcrdma_port_post_transfer(rw->core.core, &rw->core);
-}
-
-void rpcrdma_rw_read(struct rpcrdma_rw *rw)
-{
-	rpcrdma_port_post_transfer(rw->core.core, &rw->core);
-}
-
 /* ---- Transfers that wait for MRs ---- */
-
-enum rpcrdma_read_result rpcrdma_port_claim(struct rpcrdma_ep_core *core,
-					    struct rpcrdma_transfer *t,
-					    enum rpcrdma_claim_event event,
-					    int status)
-{
-	return rpcrdma_locked(&rpcrdma_ep_of(core)->lock,
-			      rpcrdma_core_claim(core, t, event, status));
-}
-
-struct rpcrdma_transfer *rpcrdma_port_next_read(struct rpcrdma_ep_core *core)
-{
-	return rpcrdma_locked(&rpcrdma_ep_of(core)->lock,
-			      rpcrdma_core_next_read(core));
-}
 
 void rpcrdma_port_wake_reads(struct rpcrdma_ep_core *core)
 {

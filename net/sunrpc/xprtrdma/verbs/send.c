@@ -71,21 +71,6 @@ int rpcrdma_send_begin_larger(struct rpcrdma_send *s, enum rpcrdma_kind kind,
 
 /* ---- Posting ---- */
 
-void rpcrdma_ep_pump(struct rpcrdma_ep *ep)
-{
-	u32 todo;
-
-	spin_lock(&ep->lock);
-	rpcrdma_core_pump(&ep->core);
-	todo = rpcrdma_ep_unlock(ep);
-	rpcrdma_ep_finish(ep, todo);
-}
-
-void rpcrdma_port_pump(struct rpcrdma_ep_core *core)
-{
-	rpcrdma_ep_pump(rpcrdma_ep_of(core));
-}
-
 /*
  * Take ep->lock. Return true if bottom halves have been disabled.
  *
@@ -148,13 +133,10 @@ int rpcrdma_send_reply(struct rpcrdma_send *s, struct rpcrdma_rw *rw,
 	alone = rpcrdma_post_begin(ep, RPCRDMA_KIND_REPLY);
 	rc = rpcrdma_core_send_reply(&ep->core, s, rw ? &rw->core : NULL,
 				     inv_handle, format, lists);
-	/* Without this check, the xid would be loaded even if the event is off. */
-	if (trace_rpcrdma_sq_full_enabled())
-		trace_rpcrdma_sq_full(ep, be32_to_cpup(s->buf), &s->work);
 	todo = rpcrdma_post_end(ep, alone);
 	rpcrdma_ep_finish(ep, todo);
 	if (unlikely(todo & RPCRDMA_TODO_WRITES))
-		rpcrdma_rw_write(rw);
+		rpcrdma_core_transfer_post(&rw->core);
 	else if (unlikely(rc))
 		rpcrdma_send_put(s);
 	/*
@@ -240,10 +222,9 @@ int rpcrdma_send_continued_reply(struct rpcrdma_ep *ep,
 	rc = rpcrdma_core_send_continued_reply(&ep->core, st,
 					       rw ? &rw->core : NULL,
 					       inv_handle);
-	trace_rpcrdma_sq_full(ep, st->xid, &st->work);
 	todo = rpcrdma_ep_unlock(ep);
 	if (unlikely(todo & RPCRDMA_TODO_WRITES))
-		rpcrdma_rw_write(rw);
+		rpcrdma_core_transfer_post(&rw->core);
 	else if (unlikely(rc))
 		st->work.done(&st->work, false);
 	rpcrdma_ep_finish(ep, todo);

@@ -97,24 +97,10 @@ bool rpcrdma_port_post_send(struct rpcrdma_ep_core *core,
 	return rpcrdma_doorbell(ep, s->before ?: wr);
 }
 
-void rpcrdma_work_post_or_queue(struct rpcrdma_ep *ep,
-				struct rpcrdma_work *work)
+void rpcrdma_port_queued(struct rpcrdma_ep_core *core, u32 xid,
+			 const struct rpcrdma_work *work)
 {
-	bool taken;
-	u32 todo;
-
-	spin_lock(&ep->lock);
-	taken = rpcrdma_core_rdma(&ep->core, work);
-	trace_rpcrdma_sq_full(ep, 0, work);
-	todo = rpcrdma_ep_unlock(ep);
-	rpcrdma_ep_finish(ep, todo);
-	if (unlikely(!taken))
-		work->done(work, false);
-}
-
-void rpcrdma_port_rdma(struct rpcrdma_ep_core *core, struct rpcrdma_work *work)
-{
-	rpcrdma_work_post_or_queue(rpcrdma_ep_of(core), work);
+	trace_rpcrdma_sq_full(rpcrdma_ep_of(core), xid, work);
 }
 
 /* ---- Completions ---- */
@@ -153,17 +139,6 @@ void rpcrdma_works_reap(struct work_struct *item)
 	rpcrdma_core_freed(&ep->core);
 	rpcrdma_works_end(ep, &done_list, true);
 	rpcrdma_works_check(ep);
-}
-
-void rpcrdma_port_written(struct rpcrdma_ep_core *core,
-			  struct rpcrdma_work *reply, bool ok)
-{
-	struct rpcrdma_ep *ep = rpcrdma_ep_of(core);
-	LIST_HEAD(done_list);
-
-	spin_lock(&ep->lock);
-	rpcrdma_core_written(core, reply, ok, &done_list);
-	rpcrdma_works_end(ep, &done_list, false);
 }
 
 void rpcrdma_send_put(struct rpcrdma_send *s)
@@ -248,28 +223,12 @@ static void rpcrdma_wc_chained(struct ib_cq *cq, struct ib_wc *wc)
 				  ib_wc_status_msg(wc->status));
 }
 
-void rpcrdma_port_flush_posted(struct rpcrdma_ep_core *core,
-			       struct list_head *done_list)
+void rpcrdma_port_reap(struct rpcrdma_ep_core *core)
 {
 	struct rpcrdma_ep *ep = rpcrdma_ep_of(core);
 
 	queue_work(rpcrdma_message_wq, &ep->reap_work);
 	flush_work(&ep->reap_work);
-	spin_lock(&ep->lock);
-	rpcrdma_core_flush_posted(core, done_list);
-	spin_unlock(&ep->lock);
-}
-
-void rpcrdma_port_flush_waiting(struct rpcrdma_ep_core *core,
-				struct list_head *done_list)
-{
-	struct rpcrdma_ep *ep = rpcrdma_ep_of(core);
-
-	/* If the device does not stop, no completion is processed after this. */
-	flush_work(&ep->reap_work);
-	spin_lock(&ep->lock);
-	rpcrdma_core_flush_waiting(core, done_list);
-	spin_unlock(&ep->lock);
 }
 
 /* ---- Send contexts ---- */
@@ -355,12 +314,7 @@ int rpcrdma_port_sends(struct rpcrdma_ep_core *core, u32 nr)
 	core->control_bufs = rpcrdma_buffer_create(ep, RPCRDMA_CONTROL_BUFS,
 						   DMA_TO_DEVICE, GFP_NOFS,
 						   &core->control_addr);
-	if (!core->control_bufs)
-		return -ENOMEM;
-	spin_lock(&ep->lock);
-	rpcrdma_core_sends_begin(core, nr);
-	spin_unlock(&ep->lock);
-	return 0;
+	return core->control_bufs ? 0 : -ENOMEM;
 }
 
 static bool rpcrdma_send_has_own(const struct rpcrdma_send *s)

@@ -244,11 +244,10 @@ DEFINE_EVENT_CONDITION(rpcrdma_grant_event, rpcrdma_grant_received,
  * @work is queued, for credits or for slots. @work is NULL for a Call: its task waits
  * for credits, slots, a Send context, memory or MRs.
  */
-TRACE_EVENT_CONDITION(rpcrdma_sq_full,
+TRACE_EVENT(rpcrdma_sq_full,
 	TP_PROTO(const struct rpcrdma_ep *ep, u32 xid,
 		 const struct rpcrdma_work *work),
 	TP_ARGS(ep, xid, work),
-	TP_CONDITION(!work || rpcrdma_core_is_queued(&ep->core, work)),
 	TP_STRUCT__entry(
 		__array(char, peer, RPCRDMA_PEER_LEN)
 		__field(u32, xid)

@@ -130,6 +130,29 @@ bool assemble(rpcrdma_ep_core *core, rpcrdma_recv *rv)
 	return true;
 }
 
+/* Close the connection for a message that cannot be processed. */
+void refuse(rpcrdma_ep_core *core, const char *reason)
+{
+	{
+		const locked under(core);
+
+		rpcrdma_conn_refuse(&core->conn, reason);
+	}
+	rpcrdma_core_close(core, reason);
+}
+
+/* Begin the handshake that the client's message in @rv asks for. Return events. */
+u32 hello(rpcrdma_ep_core *core, rpcrdma_recv *rv)
+{
+	rpcrdma_port_count(core, RPCRDMA_COUNT_AUTHS_STARTED);
+	core->control.auth = rpcrdma_port_handshake(core);
+
+	const locked under(core);
+
+	return rpcrdma_auth_hello(&core->conn, core->control.auth, rv->buf,
+				  rv->octets, &rv->rx);
+}
+
 /* Process a message of a continued one. Return false if out of memory. */
 bool continued(rpcrdma_ep_core *core, rpcrdma_recv *rv)
 {
@@ -249,16 +272,15 @@ bool rpcrdma_core_receive_finish(struct rpcrdma_ep_core *core,
 	}
 	if (a->events & RPCRDMA_EV_HELLO) {
 		a->events &= ~RPCRDMA_EV_HELLO;
-		rpcrdma_port_count(core, RPCRDMA_COUNT_AUTHS_STARTED);
-		rpcrdma_core_events(core, rpcrdma_port_hello(core, rv));
+		rpcrdma_core_events(core, hello(core, rv));
 	}
 	if (what == RPCRDMA_OUTCOME_CLOSE) {
 		a->events = 0;
-		rpcrdma_port_close(core, core->conn.reason);
+		rpcrdma_core_close(core, core->conn.reason);
 	} else if (rv->rx.format == RPCRDMA_CONTINUED && !continued(core, rv)) {
 		/* No RPC is lost: the Requester sends it again. */
 		a->events = 0;
-		rpcrdma_port_refuse(core, NO_MEMORY);
+		refuse(core, NO_MEMORY);
 	} else if (is_for_transport(core, rv)) {
 		return true;
 	} else if (rv->verdict == RPCRDMA_RX_PULL_COMPLETE) {

@@ -155,8 +155,10 @@ int rpcrdma_core_send_continued_reply(struct rpcrdma_ep_core *core,
 	if (!is_open(core)) [[unlikely]]
 		return -E_NOTCONN;
 	if (queue_reply(core, &st->work, st->work.wrs.nr + (t ? t->left : 0)))
-		[[likely]]
+		[[likely]] {
+		trace_queued(core, st->xid, &st->work);
 		return 0;
+	}
 	core->todo |= RPCRDMA_TODO_TOO_LONG;
 	return -E_NOTCONN;
 }

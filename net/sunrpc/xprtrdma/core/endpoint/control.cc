@@ -204,6 +204,13 @@ void count_end(rpcrdma_ep_core *core, const rpcrdma_lifecycle_event *event,
 	count_auth_failure(core);
 }
 
+rpcrdma_setup_step next_step_of_setup(rpcrdma_ep_core *core, int result)
+{
+	const locked under(core);
+
+	return rpcrdma_lifecycle_next_setup(&core->life, &core->conn, result);
+}
+
 /* Count a setup that failed, and its cause if no event has been counted. */
 void count_failed_setup(rpcrdma_ep_core *core, const rpcrdma_setup_step *end)
 {
@@ -217,6 +224,33 @@ void count_failed_setup(rpcrdma_ep_core *core, const rpcrdma_setup_step *end)
 		rpcrdma_port_count(core, cause);
 }
 
+/* The actions that follow an event */
+struct happened_step {
+	rpcrdma_lifecycle_step life;
+	u32 events; /* RPCRDMA_EV_* */
+};
+
+/* Handle an event. Return the actions that follow. */
+happened_step handle(rpcrdma_ep_core *core,
+		     const rpcrdma_lifecycle_event *event)
+{
+	const locked under(core);
+	const u8 stage = core->life.stage;
+	happened_step step = { .life = step_of(&core->life, event),
+			       .events = 0 };
+
+	if (step.life.todo & RPCRDMA_LIFECYCLE_CLOSE)
+		count_end(core, event, stage);
+	if (step.life.todo & RPCRDMA_LIFECYCLE_BEGIN)
+		step.events = begin(core, event->peer);
+	/* A client that was refused ends the connection. */
+	if (step.life.todo & RPCRDMA_LIFECYCLE_CLOSE &&
+	    rpcrdma_auth_failed(&core->conn))
+		step.life.reason = rpcrdma_auth_reason(
+			rpcrdma_conn_auth_result(&core->conn));
+	return step;
+}
+
 /* Report that RPC traffic may begin. */
 void opened(rpcrdma_ep_core *core)
 {
@@ -226,6 +260,23 @@ void opened(rpcrdma_ep_core *core)
 	if (rpcrdma_conn_auth_result(&core->conn) == RPCRDMA_AUTH_DONE)
 		rpcrdma_port_count(core, RPCRDMA_COUNT_AUTHS_DONE);
 	rpcrdma_port_opened(core);
+}
+
+/* Run the actions that follow an event, in their order. No lock held. */
+void run_actions(rpcrdma_ep_core *core, const happened_step *step)
+{
+	const u32 todo = step->life.todo;
+
+	if (step->events)
+		rpcrdma_core_events(core, step->events);
+	if (todo & RPCRDMA_LIFECYCLE_OPENED)
+		opened(core);
+	if (todo & RPCRDMA_LIFECYCLE_WAKE)
+		rpcrdma_port_wake(core);
+	if (todo & RPCRDMA_LIFECYCLE_CLOSE)
+		rpcrdma_port_closing(core, step->life.reason);
+	if (todo & RPCRDMA_LIFECYCLE_CONFIRM)
+		rpcrdma_port_confirm(core);
 }
 
 } // namespace
@@ -311,41 +362,21 @@ u32 rpcrdma_core_part_octets(const struct rpcrdma_ep_core *core, u32 sges,
 	       << page_shift;
 }
 
-struct rpcrdma_happened_step
-rpcrdma_core_happened(struct rpcrdma_ep_core *core,
-		      const struct rpcrdma_lifecycle_event *event)
+void rpcrdma_core_happened(struct rpcrdma_ep_core *core,
+			   const struct rpcrdma_lifecycle_event *event)
 {
-	const u8 stage = core->life.stage;
-	rpcrdma_happened_step step = { .life = step_of(&core->life, event),
-				       .events = 0 };
+	const happened_step step = handle(core, event);
 
-	if (step.life.todo & RPCRDMA_LIFECYCLE_CLOSE)
-		count_end(core, event, stage);
-	if (step.life.todo & RPCRDMA_LIFECYCLE_BEGIN)
-		step.events = begin(core, event->peer);
-	/* A client that was refused ends the connection. */
-	if (step.life.todo & RPCRDMA_LIFECYCLE_CLOSE &&
-	    rpcrdma_auth_failed(&core->conn))
-		step.life.reason = rpcrdma_auth_reason(
-			rpcrdma_conn_auth_result(&core->conn));
-	return step;
+	run_actions(core, &step);
 }
 
-void rpcrdma_core_run_actions(struct rpcrdma_ep_core *core,
-			      const struct rpcrdma_happened_step *step)
+void rpcrdma_core_close(struct rpcrdma_ep_core *core, const char *reason)
 {
-	const u32 todo = step->life.todo;
+	rpcrdma_lifecycle_event event{};
 
-	if (step->events)
-		rpcrdma_core_events(core, step->events);
-	if (todo & RPCRDMA_LIFECYCLE_OPENED)
-		opened(core);
-	if (todo & RPCRDMA_LIFECYCLE_WAKE)
-		rpcrdma_port_wake(core);
-	if (todo & RPCRDMA_LIFECYCLE_CLOSE)
-		rpcrdma_port_closing(core, step->life.reason);
-	if (todo & RPCRDMA_LIFECYCLE_CONFIRM)
-		rpcrdma_port_confirm(core);
+	event.what = RPCRDMA_HAPPENED_CLOSE;
+	event.reason = reason;
+	rpcrdma_core_happened(core, &event);
 }
 
 void rpcrdma_core_open_later(struct rpcrdma_ep_core *core)
@@ -356,10 +387,9 @@ void rpcrdma_core_open_later(struct rpcrdma_ep_core *core)
 struct rpcrdma_setup_step rpcrdma_core_setup(struct rpcrdma_ep_core *core,
 					     int result)
 {
-	rpcrdma_setup_step m;
-
 	for (;;) {
-		m = rpcrdma_port_make_next(core, result);
+		const rpcrdma_setup_step m = next_step_of_setup(core, result);
+
 		switch (m.what) {
 		case RPCRDMA_SETUP_OBJECTS:
 			result = make_objects(core);
@@ -367,13 +397,13 @@ struct rpcrdma_setup_step rpcrdma_core_setup(struct rpcrdma_ep_core *core,
 		case RPCRDMA_SETUP_WAIT:
 			return m;
 		case RPCRDMA_SETUP_END: {
-			const rpcrdma_happened_step end = { .life = m.step,
-							    .events = 0 };
+			const happened_step end = { .life = m.step,
+						    .events = 0 };
 
 			core->control.answer = m.answer;
 			if (m.status < 0)
 				count_failed_setup(core, &m);
-			rpcrdma_core_run_actions(core, &end);
+			run_actions(core, &end);
 			return m;
 		}
 		default:

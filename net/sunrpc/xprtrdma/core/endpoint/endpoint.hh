@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
-/* Declarations shared by the parts of the endpoint. The lock is held. */
+/* Declarations shared by the parts of the endpoint. Unless noted, the lock is held. */
 #ifndef RPCRDMA_CORE_ENDPOINT_HH
 #define RPCRDMA_CORE_ENDPOINT_HH
 
@@ -25,6 +25,70 @@ static inline bool is_closing(const rpcrdma_ep_core *core)
 {
 	return core->life.stage >= RPCRDMA_STAGE_CLOSING;
 }
+
+/* Holds the connection's lock. */
+class locked
+{
+public:
+	[[gnu::always_inline]] explicit locked(rpcrdma_ep_core *core)
+		: core_{ core }
+	{
+		rpcrdma_port_lock(core_);
+	}
+	[[gnu::always_inline]] ~locked()
+	{
+		rpcrdma_port_unlock(core_);
+	}
+	locked(const locked &) = delete;
+	locked &operator=(const locked &) = delete;
+
+private:
+	rpcrdma_ep_core *core_;
+};
+
+/* Holds the connection's lock, and then does the work that the calls under it have left. */
+class posting
+{
+public:
+	[[gnu::always_inline]] explicit posting(rpcrdma_ep_core *core)
+		: core_{ core }
+	{
+		rpcrdma_port_lock(core_);
+	}
+	[[gnu::always_inline]] ~posting()
+	{
+		const u32 todo = rpcrdma_core_take_todo(core_);
+
+		rpcrdma_port_unlock(core_);
+		if (todo) [[unlikely]]
+			rpcrdma_core_finish(core_, todo);
+	}
+	posting(const posting &) = delete;
+	posting &operator=(const posting &) = delete;
+
+private:
+	rpcrdma_ep_core *core_;
+};
+
+/* Holds the lock for MRs. */
+class locked_mrs
+{
+public:
+	[[gnu::always_inline]] explicit locked_mrs(rpcrdma_ep_core *core)
+		: core_{ core }
+	{
+		rpcrdma_port_lock_mrs(core_);
+	}
+	[[gnu::always_inline]] ~locked_mrs()
+	{
+		rpcrdma_port_unlock_mrs(core_);
+	}
+	locked_mrs(const locked_mrs &) = delete;
+	locked_mrs &operator=(const locked_mrs &) = delete;
+
+private:
+	rpcrdma_ep_core *core_;
+};
 
 /* Return the context of a message. */
 [[gnu::always_inline]] static inline rpcrdma_send *send_of(rpcrdma_work *work)
@@ -154,6 +218,13 @@ bool post_send(rpcrdma_ep_core *core, rpcrdma_send *s);
  */
 bool post_rdma(rpcrdma_ep_core *core, rpcrdma_work *work);
 
+/*
+ * Retire all posted work, for which no more completions arrive; and all work that waits.
+ * Append it to @done_list.
+ */
+void flush_posted(rpcrdma_ep_core *core, list_head *done_list);
+void flush_waiting(rpcrdma_ep_core *core, list_head *done_list);
+
 /* Post the batch of a transfer. Return false if the device refused it. */
 bool post_batch(rpcrdma_ep_core *core, rpcrdma_work *work);
 
@@ -185,6 +256,14 @@ static inline rpcrdma_fragment next_part(const rpcrdma_ep_core *core,
  * false if the device refused it, or if memory was short: the connection ends.
  */
 bool post_part(rpcrdma_ep_core *core, rpcrdma_stream *st, const list_head *mrs);
+
+/* Trace that @work waits, if it is still the last in its queue. */
+static inline void trace_queued(rpcrdma_ep_core *core, u32 xid,
+				const rpcrdma_work *work)
+{
+	if (rpcrdma_core_is_queued(core, work))
+		rpcrdma_port_queued(core, xid, work);
+}
 
 /* Remove and release @x, which no peer can access any more. No lock held. */
 void end_exposed(rpcrdma_pull_entry *x);

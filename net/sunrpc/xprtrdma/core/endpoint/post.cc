@@ -27,8 +27,8 @@
  *
  * Locking
  *
- * All functions are called with the lock of the connection, except for those that
- * report the end of work.
+ * The functions that post and retire work are called with the lock of the connection,
+ * except for rpcrdma_core_rdma(). Callbacks run without it.
  */
 #include "endpoint.hh"
 
@@ -157,7 +157,7 @@ void happened(rpcrdma_ep_core *core, enum rpcrdma_happened what)
 	rpcrdma_lifecycle_event event{};
 
 	event.what = what;
-	rpcrdma_port_happened(core, &event);
+	rpcrdma_core_happened(core, &event);
 }
 
 /* Retire all work in @list. */
@@ -184,6 +184,7 @@ bool post_rdma(rpcrdma_ep_core *core, rpcrdma_work *work)
 		return true;
 	case RPCRDMA_SQ_WAIT:
 		list_push_back(&work->list, &core->transfers);
+		trace_queued(core, 0, work);
 		return true;
 	case RPCRDMA_SQ_NEVER:
 		break;
@@ -211,6 +212,27 @@ bool post_send(rpcrdma_ep_core *core, rpcrdma_send *s)
 			   s->buf);
 	rpcrdma_sq_charge(&core->sq, &s->work.wrs);
 	return submit_send(core, s);
+}
+
+void flush_posted(rpcrdma_ep_core *core, list_head *done_list)
+{
+	rpcrdma_work *work = core->inflight;
+
+	core->inflight = nullptr;
+	core->inflight_end = &core->inflight;
+	while (work) {
+		rpcrdma_work *next = work->next;
+
+		retire(core, work, done_list);
+		work = next;
+	}
+}
+
+void flush_waiting(rpcrdma_ep_core *core, list_head *done_list)
+{
+	retire_all(core, &core->rw.waiting, done_list);
+	retire_all(core, &core->transfers, done_list);
+	retire_all(core, &core->messages, done_list);
 }
 
 u32 watch_stall(rpcrdma_ep_core *core)
@@ -298,7 +320,7 @@ void rpcrdma_core_finish(struct rpcrdma_ep_core *core, u32 todo)
 	else if (todo & RPCRDMA_TODO_TOO_LONG)
 		reason = TOO_LONG;
 	if (reason)
-		rpcrdma_port_close(core, reason);
+		rpcrdma_core_close(core, reason);
 	else if (todo & RPCRDMA_TODO_RETRY)
 		rpcrdma_port_write_space(core);
 }
@@ -306,7 +328,7 @@ void rpcrdma_core_finish(struct rpcrdma_ep_core *core, u32 todo)
 void rpcrdma_core_events(struct rpcrdma_ep_core *core, u32 events)
 {
 	if (events & RPCRDMA_EV_CLOSE) {
-		rpcrdma_port_close(core, core->conn.reason);
+		rpcrdma_core_close(core, core->conn.reason);
 		return;
 	}
 	/* Version 1 posts all its Receives before any traffic. */
@@ -318,8 +340,11 @@ void rpcrdma_core_events(struct rpcrdma_ep_core *core, u32 events)
 		happened(core, RPCRDMA_HAPPENED_ODD);
 	if (events & RPCRDMA_EV_AUTH)
 		rpcrdma_port_auth(core);
-	if (events & (RPCRDMA_EV_CONTROL | RPCRDMA_EV_WINDOW))
-		rpcrdma_port_pump(core);
+	if (events & (RPCRDMA_EV_CONTROL | RPCRDMA_EV_WINDOW)) {
+		const posting under(core);
+
+		rpcrdma_core_pump(core);
+	}
 }
 
 u32 rpcrdma_core_stall_expired(struct rpcrdma_ep_core *core)
@@ -328,10 +353,18 @@ u32 rpcrdma_core_stall_expired(struct rpcrdma_ep_core *core)
 	return watch_stall(core);
 }
 
-bool rpcrdma_core_rdma(struct rpcrdma_ep_core *core, struct rpcrdma_work *work)
+void rpcrdma_core_rdma(struct rpcrdma_ep_core *core, struct rpcrdma_work *work)
 {
+	bool taken;
+
 	work->kind = RPCRDMA_WORK_RDMA;
-	return post_rdma(core, work);
+	{
+		const posting under(core);
+
+		taken = post_rdma(core, work);
+	}
+	if (!taken) [[unlikely]]
+		work->done(work, false);
 }
 
 void rpcrdma_core_reap(struct rpcrdma_ep_core *core, struct rpcrdma_work *work,
@@ -354,29 +387,6 @@ void rpcrdma_core_reap(struct rpcrdma_ep_core *core, struct rpcrdma_work *work,
 		core->inflight_end = at;
 	rpcrdma_sq_reaped(&core->sq,
 			  core->inflight ? &core->inflight->wrs : nullptr);
-}
-
-void rpcrdma_core_flush_posted(struct rpcrdma_ep_core *core,
-			       struct list_head *done_list)
-{
-	rpcrdma_work *work = core->inflight;
-
-	core->inflight = nullptr;
-	core->inflight_end = &core->inflight;
-	while (work) {
-		rpcrdma_work *next = work->next;
-
-		retire(core, work, done_list);
-		work = next;
-	}
-}
-
-void rpcrdma_core_flush_waiting(struct rpcrdma_ep_core *core,
-				struct list_head *done_list)
-{
-	retire_all(core, &core->rw.waiting, done_list);
-	retire_all(core, &core->transfers, done_list);
-	retire_all(core, &core->messages, done_list);
 }
 
 void rpcrdma_core_run_callbacks(struct list_head *done_list, bool ok)

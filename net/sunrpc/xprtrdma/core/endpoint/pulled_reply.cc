@@ -27,8 +27,35 @@ rpcrdma_pull_entry *exposure_of(rpcrdma_inv *inv)
 /* Remove @x; no peer can access it. */
 void remove(rpcrdma_pull_entry *x)
 {
-	rpcrdma_port_unexpose(x->core, x);
-	rpcrdma_port_mrs_put(x->core, &x->mrs);
+	{
+		const locked under(x->core);
+
+		rpcrdma_pull_cancel(&x->core->conn, x);
+	}
+	rpcrdma_core_mrs_put(x->core, &x->mrs);
+}
+
+int reserve(rpcrdma_ep_core *core, rpcrdma_pull_entry *x, u32 xid,
+	    rpcrdma_reply_plan *plan)
+{
+	const locked under(core);
+
+	return rpcrdma_pull_reserve(&core->conn, x, xid, plan);
+}
+
+/*
+ * Return an exposure that has not been pulled in time, or null. If there are others,
+ * they are checked later.
+ */
+rpcrdma_pull_entry *next_overdue(rpcrdma_ep_core *core)
+{
+	const locked under(core);
+	const rpcrdma_overdue overdue =
+		rpcrdma_conn_overdue(&core->conn, rpcrdma_port_now_ms(core));
+
+	if (!overdue.exposure && overdue.wait)
+		rpcrdma_port_arm_overdue(core, overdue.wait);
+	return overdue.exposure;
 }
 
 void invalidated(rpcrdma_inv *inv, bool ok)
@@ -78,7 +105,7 @@ int rpcrdma_core_expose(struct rpcrdma_ep_core *core,
 		return -E_NOTCONN;
 	x->core = core;
 	list_init(&x->mrs);
-	rc = rpcrdma_port_expose(core, x, xid, plan);
+	rc = reserve(core, x, xid, plan);
 	if (rc) {
 		rpcrdma_port_leave(core);
 		return rc;
@@ -101,22 +128,13 @@ void rpcrdma_core_expose_cancel(struct rpcrdma_pull_entry *x)
 	rpcrdma_port_leave(x->core);
 }
 
-struct rpcrdma_pull_entry *
-rpcrdma_core_next_overdue(struct rpcrdma_ep_core *core)
-{
-	const rpcrdma_overdue overdue =
-		rpcrdma_conn_overdue(&core->conn, rpcrdma_port_now_ms(core));
-
-	if (!overdue.exposure && overdue.wait)
-		rpcrdma_port_arm_overdue(core, overdue.wait);
-	return overdue.exposure;
-}
-
 void rpcrdma_core_exposed_overdue(struct rpcrdma_ep_core *core)
 {
 	if (!rpcrdma_port_enter(core))
 		return;
-	while (rpcrdma_pull_entry *x = rpcrdma_port_next_overdue(core))
+	while (rpcrdma_pull_entry *x = next_overdue(core)) {
+		rpcrdma_port_overdue(x);
 		invalidate(x);
+	}
 	rpcrdma_port_leave(core);
 }

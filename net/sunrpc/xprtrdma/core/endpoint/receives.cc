@@ -45,10 +45,42 @@ void count_recvs(rpcrdma_ep_core *core)
 				       core->nr_recvs);
 }
 
+/* Receives allocated in one round */
+struct recvs_made {
+	rpcrdma_receives want;
+	u32 nr;
+	rpcrdma_recv *first; /* chained by next */
+	rpcrdma_recv *last;
+};
+
+/*
+ * Add the new Receives, and post the free ones if a batch is due. Return events or
+ * RPCRDMA_RECV_UNPOSTED.
+ */
+u32 add_recvs(rpcrdma_ep_core *core, const recvs_made *made)
+{
+	u32 events = 0;
+
+	if (made->nr) {
+		for (rpcrdma_recv *rv = made->first; rv; rv = rv->next)
+			list_push_back(&rv->all, &core->all_recvs);
+		made->last->next = core->free_recvs;
+		core->free_recvs = made->first;
+		core->nr_recvs += made->nr;
+		count_recvs(core);
+	}
+	if (made->want.count)
+		events = rpcrdma_recvs_allocated(&core->conn, made->nr);
+	/* Don't post once the connection is closing: the drain would not flush them. */
+	if (!is_closing(core) && !(events & RPCRDMA_EV_CLOSE))
+		events |= post_recvs(core);
+	return events;
+}
+
 /*
  * Allocate @count Receives as made->want describes, fewer if memory is short.
  */
-void make_recvs(rpcrdma_ep_core *core, u32 count, rpcrdma_recvs_made *made)
+void make_recvs(rpcrdma_ep_core *core, u32 count, recvs_made *made)
 {
 	for (; made->nr < count; made->nr++) {
 		rpcrdma_recv *rv = rpcrdma_port_recv(core, &made->want);
@@ -67,7 +99,7 @@ void make_recvs(rpcrdma_ep_core *core, u32 count, rpcrdma_recvs_made *made)
 }
 
 /* Allocate what there is memory for, and charge it. The teardown is held off. */
-void charge_and_make(rpcrdma_ep_core *core, rpcrdma_recvs_made *made)
+void charge_and_make(rpcrdma_ep_core *core, recvs_made *made)
 {
 	const u64 cost =
 		rpcrdma_core_recv_cost(core->recv_size, made->want.octets);
@@ -82,21 +114,28 @@ void charge_and_make(rpcrdma_ep_core *core, rpcrdma_recvs_made *made)
 /* Allocate and post Receives once. Return true if there is to be another round. */
 bool recvs_round(rpcrdma_ep_core *core)
 {
-	rpcrdma_recvs_made made = { .want = rpcrdma_port_recvs_want(core),
-				    .nr = 0,
-				    .first = nullptr,
-				    .last = nullptr };
-	/* Hold off the teardown, which unmaps the Receives. */
-	const bool entered = made.want.count && rpcrdma_port_enter(core);
+	recvs_made made{};
+	bool entered;
 	u32 events;
 
+	{
+		const locked under(core);
+
+		made.want = rpcrdma_recvs_to_alloc(&core->conn);
+	}
+	/* Hold off the teardown, which unmaps the Receives. */
+	entered = made.want.count && rpcrdma_port_enter(core);
 	if (entered)
 		charge_and_make(core, &made);
-	events = rpcrdma_port_recvs_made(core, &made);
+	{
+		const locked under(core);
+
+		events = add_recvs(core, &made);
+	}
 	if (entered)
 		rpcrdma_port_leave(core);
 	if (events & RPCRDMA_RECV_UNPOSTED) {
-		rpcrdma_port_close(core, NOT_POSTED);
+		rpcrdma_core_close(core, NOT_POSTED);
 		return false;
 	}
 	rpcrdma_core_events(core, events & ~u32{ RPCRDMA_EV_RECEIVES });
@@ -138,27 +177,6 @@ void rpcrdma_core_recvs_due(struct rpcrdma_ep_core *core)
 		;
 }
 
-u32 rpcrdma_core_recvs_made(struct rpcrdma_ep_core *core,
-			    const struct rpcrdma_recvs_made *made)
-{
-	u32 events = 0;
-
-	if (made->nr) {
-		for (rpcrdma_recv *rv = made->first; rv; rv = rv->next)
-			list_push_back(&rv->all, &core->all_recvs);
-		made->last->next = core->free_recvs;
-		core->free_recvs = made->first;
-		core->nr_recvs += made->nr;
-		count_recvs(core);
-	}
-	if (made->want.count)
-		events = rpcrdma_recvs_allocated(&core->conn, made->nr);
-	/* Don't post once the connection is closing: the drain would not flush them. */
-	if (!is_closing(core) && !(events & RPCRDMA_EV_CLOSE))
-		events |= post_recvs(core);
-	return events;
-}
-
 void rpcrdma_core_recv_shrink(struct rpcrdma_recv *rv)
 {
 	if (rv->assembled)
@@ -197,7 +215,7 @@ void rpcrdma_core_recv_freed(struct rpcrdma_ep_core *core,
 		rpcrdma_port_recv_free(rv);
 	}
 	if (todo & RPCRDMA_RECV_UNPOSTED)
-		rpcrdma_port_close(core, NOT_POSTED);
+		rpcrdma_core_close(core, NOT_POSTED);
 	else if (!(todo & RPCRDMA_RECV_LAST))
 		rpcrdma_core_events(core, todo);
 }

@@ -12,18 +12,114 @@ namespace rpcrdma
 namespace
 {
 
+/* Run the actions RPCRDMA_POOL_*, while the teardown is held off. No lock held. */
+void run_actions(rpcrdma_ep_core *core, u32 todo)
+{
+	if (todo & RPCRDMA_POOL_ALLOCATE)
+		rpcrdma_port_make_mrs(core, 0);
+	if (todo & RPCRDMA_POOL_PAUSE)
+		rpcrdma_port_make_mrs(core, RPCRDMA_POOL_PAUSE_MS);
+	if (todo & RPCRDMA_POOL_LATER)
+		rpcrdma_port_make_mrs(core, RPCRDMA_POOL_LATER_MS);
+	if (todo & RPCRDMA_POOL_LOG)
+		rpcrdma_port_mrs_short(core);
+	if (todo & RPCRDMA_POOL_NOTIFY) {
+		__atomic_add_fetch(&core->mrs.notify_seq, 1, __ATOMIC_RELAXED);
+		rpcrdma_port_mrs_notified(core);
+		rpcrdma_port_write_space(core);
+	}
+}
+
+u32 mrs_to_allocate(rpcrdma_ep_core *core)
+{
+	const locked_mrs under(core);
+
+	return rpcrdma_mr_pool_to_allocate(&core->mrs.pool);
+}
+
+/*
+ * Add @count MRs that were allocated, chained by next from @first to @last. Return
+ * RPCRDMA_POOL_*.
+ */
+u32 add_mrs(rpcrdma_ep_core *core, rpcrdma_mr *first, rpcrdma_mr *last,
+	    u32 count)
+{
+	const locked_mrs under(core);
+	rpcrdma_mrs &mrs = core->mrs;
+	const u64 shortages = mrs.pool.shortages;
+
+	if (count) {
+		last->next = nullptr;
+		for (rpcrdma_mr *mr = first; mr; mr = mr->next) {
+			mr->all = mrs.all;
+			mrs.all = mr;
+		}
+		last->next = mrs.free;
+		mrs.free = first;
+	}
+	const u32 todo = rpcrdma_mr_pool_allocated(&mrs.pool, count);
+
+	if (mrs.pool.shortages != shortages)
+		rpcrdma_port_count(core, RPCRDMA_COUNT_MR_SHORTAGES);
+	return todo;
+}
+
+/* Take a free MR, or return null. @todo: returns RPCRDMA_POOL_* */
+[[gnu::always_inline]] inline rpcrdma_mr *take_mr(rpcrdma_ep_core *core,
+						  u32 *todo)
+{
+	const locked_mrs under(core);
+	rpcrdma_mr *mr = core->mrs.free;
+
+	*todo = rpcrdma_mr_pool_get(&core->mrs.pool);
+	if (!(*todo & RPCRDMA_POOL_TAKEN)) [[unlikely]]
+		return nullptr;
+	core->mrs.free = mr->next;
+	return mr;
+}
+
+/* Free the MRs in a list, which is empty then. Return RPCRDMA_POOL_*. */
+[[gnu::always_inline]] inline u32 put_mrs(rpcrdma_ep_core *core, list_head *mrs)
+{
+	const locked_mrs under(core);
+	rpcrdma_mr *first = core->mrs.free;
+	bool used = false;
+	u32 count = 0;
+
+	for (list_head *at = mrs->next; at != mrs; at = at->next) {
+		auto *mr = list_object<rpcrdma_mr>(at);
+
+		mr->next = first;
+		first = mr;
+		used |= mr->used;
+		mr->used = false;
+		count++;
+	}
+	core->mrs.free = first;
+	list_init(mrs);
+	return rpcrdma_mr_pool_put(&core->mrs.pool, count, used);
+}
+
+/* Return true if MRs are to be tried again that hold less than @used. */
+bool reduce_limits(rpcrdma_ep_core *core, const rpcrdma_mr_limits *used)
+{
+	const locked_mrs under(core);
+
+	return rpcrdma_mr_limits_reduce(&core->mrs.limits, used);
+}
+
 /*
  * The device mapped less than one MR within @limits. Lower the limits, so that the
  * caller plans and maps again.
  */
 int split_finer(rpcrdma_ep_core *core, const rpcrdma_mr_limits *limits)
 {
-	if (!rpcrdma_port_mrs_finer(core, limits)) {
+	if (!reduce_limits(core, limits)) {
 		rpcrdma_port_count(core, RPCRDMA_COUNT_MAP_FAILURES);
 		return -E_IO;
 	}
 	/* Notify the caller, and other waiters, which retry as well. */
-	rpcrdma_core_mrs_run_actions(core, RPCRDMA_POOL_NOTIFY);
+	run_actions(core, RPCRDMA_POOL_NOTIFY);
 	return -E_AGAIN;
 }
 
@@ -47,7 +143,7 @@ void invalidation_done(rpcrdma_work *work, bool ok)
 		not_exposed(inv->mrs);
 	else
 		/* The end of the connection ends the exposure. */
-		rpcrdma_port_close(inv->core, nullptr);
+		rpcrdma_core_close(inv->core, nullptr);
 	inv->done(inv, ok);
 }
 
@@ -59,7 +155,7 @@ using namespace rpcrdma;
 
 void rpcrdma_core_mrs_make(struct rpcrdma_ep_core *core)
 {
-	const u32 want = rpcrdma_port_mrs_want(core);
+	const u32 want = mrs_to_allocate(core);
 	rpcrdma_mr *first = nullptr, *last = nullptr;
 	u32 made = 0;
 
@@ -73,48 +169,7 @@ void rpcrdma_core_mrs_make(struct rpcrdma_ep_core *core)
 		if (!last)
 			last = mr;
 	}
-	rpcrdma_core_mrs_run_actions(core, rpcrdma_port_mrs_made(core, first,
-								 last, made));
-}
-
-u32 rpcrdma_core_mrs_made(struct rpcrdma_ep_core *core,
-			  struct rpcrdma_mr *first, struct rpcrdma_mr *last,
-			  u32 count)
-{
-	rpcrdma_mrs &mrs = core->mrs;
-	const u64 shortages = mrs.pool.shortages;
-
-	if (count) {
-		last->next = nullptr;
-		for (rpcrdma_mr *mr = first; mr; mr = mr->next) {
-			mr->all = mrs.all;
-			mrs.all = mr;
-		}
-		last->next = mrs.free;
-		mrs.free = first;
-	}
-	const u32 todo = rpcrdma_mr_pool_allocated(&mrs.pool, count);
-
-	if (mrs.pool.shortages != shortages)
-		rpcrdma_port_count(core, RPCRDMA_COUNT_MR_SHORTAGES);
-	return todo;
-}
-
-void rpcrdma_core_mrs_run_actions(struct rpcrdma_ep_core *core, u32 todo)
-{
-	if (todo & RPCRDMA_POOL_ALLOCATE)
-		rpcrdma_port_make_mrs(core, 0);
-	if (todo & RPCRDMA_POOL_PAUSE)
-		rpcrdma_port_make_mrs(core, RPCRDMA_POOL_PAUSE_MS);
-	if (todo & RPCRDMA_POOL_LATER)
-		rpcrdma_port_make_mrs(core, RPCRDMA_POOL_LATER_MS);
-	if (todo & RPCRDMA_POOL_LOG)
-		rpcrdma_port_mrs_short(core);
-	if (todo & RPCRDMA_POOL_NOTIFY) {
-		__atomic_add_fetch(&core->mrs.notify_seq, 1, __ATOMIC_RELAXED);
-		rpcrdma_port_mrs_notified(core);
-		rpcrdma_port_write_space(core);
-	}
+	run_actions(core, add_mrs(core, first, last, made));
 }
 
 int rpcrdma_core_mrs_map(struct rpcrdma_ep_core *core, struct list_head *mrs,
@@ -126,10 +181,10 @@ int rpcrdma_core_mrs_map(struct rpcrdma_ep_core *core, struct list_head *mrs,
 
 	do {
 		u32 todo;
-		rpcrdma_mr *mr = rpcrdma_port_mr_take(core, &todo);
+		rpcrdma_mr *mr = take_mr(core, &todo);
 
 		if (todo & ~u32{ RPCRDMA_POOL_TAKEN }) [[unlikely]]
-			rpcrdma_core_mrs_run_actions(core, todo);
+			run_actions(core, todo);
 		if (!mr) [[unlikely]]
 			return -E_AGAIN;
 		list_push_back(&mr->list, mrs);
@@ -183,27 +238,26 @@ void rpcrdma_core_mrs_invalidate(struct rpcrdma_ep_core *core,
 		work.wrs.nr++;
 	}
 	if (work.wrs.nr)
-		rpcrdma_port_rdma(core, &work);
+		rpcrdma_core_rdma(core, &work);
 	else
 		inv->done(inv, true);
 }
 
-u32 rpcrdma_core_mrs_put(struct rpcrdma_ep_core *core, struct list_head *mrs)
+void rpcrdma_core_mrs_put(struct rpcrdma_ep_core *core, struct list_head *mrs)
 {
-	rpcrdma_mr *first = core->mrs.free;
-	bool used = false;
-	u32 count = 0;
+	if (list_is_empty(mrs))
+		return;
 
-	for (list_head *at = mrs->next; at != mrs; at = at->next) {
-		auto *mr = list_object<rpcrdma_mr>(at);
+	const bool open = rpcrdma_port_enter(core);
 
-		mr->next = first;
-		first = mr;
-		used |= mr->used;
-		mr->used = false;
-		count++;
-	}
-	core->mrs.free = first;
-	list_init(mrs);
-	return rpcrdma_mr_pool_put(&core->mrs.pool, count, used);
+	/* Unmapping may take long with an IOMMU: not under a spinlock. */
+	rpcrdma_port_mrs_unmap(core, mrs, open);
+
+	const u32 todo = put_mrs(core, mrs);
+
+	if (!open) [[unlikely]]
+		return;
+	if (todo) [[unlikely]]
+		run_actions(core, todo);
+	rpcrdma_port_leave(core);
 }

@@ -5,6 +5,7 @@
  * which work on its Call began.
  */
 #include "../queue/send_queue.hh"
+#include "../wire/xdr.hh"
 #include "endpoint.hh"
 
 namespace rpcrdma
@@ -138,6 +139,7 @@ int rpcrdma_core_send_reply(struct rpcrdma_ep_core *core,
 	if (may == RPCRDMA_SQ_WAIT) [[unlikely]] {
 		list_push_back(&s->work.list, &core->messages);
 		rpcrdma_core_pump(core);
+		trace_queued(core, load_word(s->buf, 0), &s->work);
 	} else if (!submit_send(core, s)) [[unlikely]] {
 		core->todo |= RPCRDMA_TODO_SEND_REFUSED;
 	}

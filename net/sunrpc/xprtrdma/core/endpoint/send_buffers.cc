@@ -49,6 +49,34 @@ void make_bare(rpcrdma_send *s)
 	}
 }
 
+/*
+ * Begin to use the @nr contexts. Those of a server, which may have thousands of idle
+ * connections, are initialised at their first use.
+ */
+void begin_sends(rpcrdma_ep_core *core, u32 nr)
+{
+	core->nr_sends = nr;
+	core->call_send = make_send(core);
+	for (u32 i = 1; i < core->nr_sends; i++)
+		rpcrdma_sq_give(&core->sq);
+	if (!core->life.client)
+		return;
+
+	/*
+	 * Contexts with a buffer are added to the list last, and are therefore used
+	 * first: the highest number is at the end.
+	 */
+	rpcrdma_work **end = &core->free_sends;
+
+	while (core->sends_made < core->nr_sends) {
+		rpcrdma_send *s = make_send(core);
+
+		*end = &s->work;
+		end = &s->work.next;
+	}
+	*end = nullptr;
+}
+
 template <typename T>
 [[gnu::always_inline]] inline void exchange(T *a, T *b)
 {
@@ -118,12 +146,19 @@ rpcrdma_send *pop_send_with_room(rpcrdma_ep_core *core, u32 octets)
 int make_sends(rpcrdma_ep_core *core)
 {
 	const u32 size = rpcrdma_conn_send_octets(&core->conn);
-	const int rc = rpcrdma_port_sends(core, core->control.params->sends +
-							MORE_SENDS);
+	const u32 nr = core->control.params->sends + MORE_SENDS;
+	const int rc = rpcrdma_port_sends(core, nr);
 	u64 addr;
 
-	if (rc || !core->life.client)
+	if (rc)
 		return rc;
+	{
+		const locked under(core);
+
+		begin_sends(core, nr);
+	}
+	if (!core->life.client)
+		return 0;
 
 	rpcrdma_send *last = send_of(core->free_sends);
 	void *buf = rpcrdma_port_buffer(core, size, true, &addr);
@@ -140,34 +175,6 @@ int make_sends(rpcrdma_ep_core *core)
 } // namespace rpcrdma
 
 using namespace rpcrdma;
-
-/*
- * The contexts of a server, which may have thousands of idle connections, are
- * initialised at their first use.
- */
-void rpcrdma_core_sends_begin(struct rpcrdma_ep_core *core, u32 nr)
-{
-	core->nr_sends = nr;
-	core->call_send = make_send(core);
-	for (u32 i = 1; i < core->nr_sends; i++)
-		rpcrdma_sq_give(&core->sq);
-	if (!core->life.client)
-		return;
-
-	/*
-	 * Contexts with a buffer are added to the list last, and are therefore used
-	 * first: the highest number is at the end.
-	 */
-	rpcrdma_work **end = &core->free_sends;
-
-	while (core->sends_made < core->nr_sends) {
-		rpcrdma_send *s = make_send(core);
-
-		*end = &s->work;
-		end = &s->work.next;
-	}
-	*end = nullptr;
-}
 
 u32 rpcrdma_core_send_size(const struct rpcrdma_ep_core *core, u32 octets,
 			   u32 failed)

@@ -28,8 +28,8 @@ bool waits(enum rpcrdma_teardown what)
 }
 
 /*
- * End the work that @flush returns. Work that was executed ends with success in that
- * function of the port. None of the rest is known to have been executed.
+ * End the work that @flush returns. Work that was executed ends with success in
+ * rpcrdma_port_reap(). None of the rest is known to have been executed.
  */
 void end_work(rpcrdma_ep_core *core,
 	      void (*flush)(rpcrdma_ep_core *, list_head *))
@@ -37,8 +37,26 @@ void end_work(rpcrdma_ep_core *core,
 	list_head done_list;
 
 	list_init(&done_list);
-	flush(core, &done_list);
+	rpcrdma_port_reap(core);
+	{
+		const locked under(core);
+
+		flush(core, &done_list);
+	}
 	rpcrdma_core_run_callbacks(&done_list, false);
+}
+
+/* Return the next step. @result: of STOP, 0 for any other step */
+enum rpcrdma_teardown next_step(rpcrdma_ep_core *core, int result)
+{
+	const locked under(core);
+	const bool was_unstopped = core->life.unstopped;
+	const enum rpcrdma_teardown what = rpcrdma_lifecycle_next_teardown(
+		&core->life, core->control.queue_pair, core->sq.posted, result);
+
+	if (core->life.unstopped && !was_unstopped) [[unlikely]]
+		rpcrdma_port_count(core, RPCRDMA_COUNT_DRAINS_FAILED);
+	return what;
 }
 
 /* The MRs are destroyed, and no peer can access the memory that they had. */
@@ -61,32 +79,19 @@ void end_all_exposed(rpcrdma_ep_core *core)
 
 using namespace rpcrdma;
 
-enum rpcrdma_teardown rpcrdma_core_teardown_next(struct rpcrdma_ep_core *core,
-						 int result)
-{
-	const bool was_unstopped = core->life.unstopped;
-	const enum rpcrdma_teardown what = rpcrdma_lifecycle_next_teardown(
-		&core->life, core->control.queue_pair, core->sq.posted, result);
-
-	if (core->life.unstopped && !was_unstopped) [[unlikely]]
-		rpcrdma_port_count(core, RPCRDMA_COUNT_DRAINS_FAILED);
-	return what;
-}
-
 enum rpcrdma_teardown rpcrdma_core_teardown(struct rpcrdma_ep_core *core)
 {
 	int result = 0;
 
 	for (;;) {
-		const enum rpcrdma_teardown what =
-			rpcrdma_port_teardown_next(core, result);
+		const enum rpcrdma_teardown what = next_step(core, result);
 
 		if (waits(what))
 			return what;
 		if (what == RPCRDMA_TEARDOWN_POSTED)
-			end_work(core, rpcrdma_port_flush_posted);
+			end_work(core, flush_posted);
 		else if (what == RPCRDMA_TEARDOWN_WAITING)
-			end_work(core, rpcrdma_port_flush_waiting);
+			end_work(core, flush_waiting);
 		else if (what == RPCRDMA_TEARDOWN_MESSAGES)
 			rpcrdma_core_drain(core);
 		result = rpcrdma_port_release(core, what);

@@ -34,6 +34,115 @@ void wake_reads(rpcrdma_ep_core *core)
 		rpcrdma_port_wake_reads(core);
 }
 
+/* An event of a transfer's claim to MRs */
+enum claim_event {
+	CLAIM_BEGUN,
+	/*
+	 * a part could not be prepared, with an errno; QUEUE_TAIL: the transfer waits
+	 */
+	CLAIM_SHORT,
+	CLAIM_RETURNED, /* it holds no MRs any more */
+	/* an MR holds less than t->limits permits; POST: split it again */
+	CLAIM_FINER,
+	/* all of it was prepared, with 0 or an errno, after it had waited */
+	CLAIM_TRIED,
+	CLAIM_OVER, /* it has ended */
+};
+
+/*
+ * Handle an event of a transfer's claim to MRs. @status: 0 or a negative errno. Return
+ * how to continue with the transfer. No lock held.
+ */
+enum rpcrdma_read_result claim(rpcrdma_transfer *t, claim_event event,
+			       int status = 0)
+{
+	rpcrdma_ep_core *core = t->core;
+	const locked under(core);
+	rpcrdma_read_pool *pool = &core->rw.pool;
+	enum rpcrdma_read_result turn = RPCRDMA_READ_POST;
+
+	switch (event) {
+	case CLAIM_BEGUN:
+		rpcrdma_read_begin(pool, &t->claim);
+		break;
+	case CLAIM_SHORT:
+		turn = rpcrdma_read_short(pool, &t->claim, status) ?
+			       RPCRDMA_READ_QUEUE_TAIL :
+			       RPCRDMA_READ_FAIL;
+		break;
+	case CLAIM_FINER:
+		if (!rpcrdma_mr_limits_reduce(&core->rw.limits, &t->limits))
+			turn = RPCRDMA_READ_FAIL;
+		break;
+	case CLAIM_TRIED:
+		turn = rpcrdma_read_tried(pool, &t->claim, status,
+					  is_closing(core));
+		if (turn == RPCRDMA_READ_QUEUE_HEAD)
+			list_push_front(&t->work.list, &core->rw.waiting);
+		break;
+	case CLAIM_OVER:
+		rpcrdma_read_over(pool, &t->claim);
+		[[fallthrough]];
+	case CLAIM_RETURNED:
+		wake_reads(core);
+		break;
+	}
+	return turn;
+}
+
+/*
+ * Remove the first of the transfers that wait for MRs, or return null. No lock held.
+ */
+rpcrdma_transfer *next_read(rpcrdma_ep_core *core)
+{
+	const locked under(core);
+	rpcrdma_work *work;
+
+	if (list_is_empty(&core->rw.waiting))
+		return nullptr;
+	work = list_first<rpcrdma_work>(&core->rw.waiting);
+	list_remove(&work->list);
+	return transfer_of(work);
+}
+
+/*
+ * Queue the Reply whose Writes have completed. If it cannot be sent, append it, or what
+ * is attached to it, to @done_list.
+ */
+void queue_written(rpcrdma_ep_core *core, rpcrdma_work *reply, bool ok,
+		   list_head *done_list)
+{
+	ok = ok && is_open(core);
+	if (ok && queue_reply(core, reply, reply->wrs.nr)) [[likely]]
+		return;
+	if (ok)
+		core->todo |= RPCRDMA_TODO_TOO_LONG;
+	if (reply->kind == RPCRDMA_WORK_STREAM) {
+		list_push_back(&reply->list, done_list);
+		return;
+	}
+	/* The teardown releases the memory that the Reply was to expose. */
+	send_of(reply)->exposed = nullptr;
+	free_up_send(core, send_of(reply), done_list);
+}
+
+/*
+ * The Writes that were posted before a Reply have completed if @ok; otherwise they never
+ * will. No lock held.
+ */
+void written(rpcrdma_ep_core *core, rpcrdma_work *reply, bool ok)
+{
+	list_head done_list;
+	u32 todo;
+
+	list_init(&done_list);
+	rpcrdma_port_lock(core);
+	queue_written(core, reply, ok, &done_list);
+	todo = rpcrdma_core_take_todo(core);
+	rpcrdma_port_unlock(core);
+	rpcrdma_core_end(core, todo, &done_list, false);
+}
+
 /* Count the Work Requests of @part, which is prepared. */
 void prepared(rpcrdma_transfer *t, rpcrdma_transfer_part *part, int wrs)
 {
@@ -84,11 +193,10 @@ int prepare_all(rpcrdma_transfer *t)
  */
 int fall_short(rpcrdma_transfer *t, int rc)
 {
-	if (rpcrdma_port_claim(t->core, t, RPCRDMA_CLAIM_SHORT, rc) !=
-	    RPCRDMA_READ_QUEUE_TAIL)
+	if (claim(t, CLAIM_SHORT, rc) != RPCRDMA_READ_QUEUE_TAIL)
 		return rc;
 	unprepare(t);
-	rpcrdma_port_claim(t->core, t, RPCRDMA_CLAIM_RETURNED, 0);
+	claim(t, CLAIM_RETURNED);
 	return 0;
 }
 
@@ -146,8 +254,7 @@ int add_segment(rpcrdma_transfer *t, rpcrdma_local *local, u32 at,
 		const int rc = add_part(t, local, at, &part);
 
 		if (rc == -E_RANGE) [[unlikely]] {
-			if (rpcrdma_port_claim(t->core, t, RPCRDMA_CLAIM_FINER,
-					       0) == RPCRDMA_READ_FAIL)
+			if (claim(t, CLAIM_FINER) == RPCRDMA_READ_FAIL)
 				return -E_INVAL;
 			continue;
 		}
@@ -207,6 +314,32 @@ void choose_batch(const rpcrdma_sq *sq, rpcrdma_transfer *t)
 	t->work.wrs.signaled = true;
 }
 
+/* EMPTY: there is nothing to transfer. NEVER: the connection ends. */
+enum posted {
+	POSTED,
+	EMPTY,
+	NEVER
+};
+
+/* Post the next batch, or queue it for space in the Send Queue, or @t for MRs. */
+enum posted post_next(rpcrdma_ep_core *core, rpcrdma_transfer *t)
+{
+	if (list_is_empty(&t->parts)) [[unlikely]]
+		return EMPTY;
+	switch (rpcrdma_read_whole(&t->claim, is_closing(core))) {
+	case RPCRDMA_READ_POST:
+		break;
+	case RPCRDMA_READ_QUEUE_TAIL:
+		list_push_back(&t->work.list, &core->rw.waiting);
+		wake_reads(core);
+		return POSTED;
+	default:
+		return NEVER;
+	}
+	choose_batch(&core->sq, t);
+	return post_rdma(core, &t->work) ? POSTED : NEVER;
+}
+
 } // namespace
 
 bool post_batch(rpcrdma_ep_core *core, rpcrdma_work *work)
@@ -224,7 +357,7 @@ using namespace rpcrdma;
 
 void rpcrdma_core_transfer_queue_up(struct rpcrdma_transfer *t)
 {
-	rpcrdma_port_claim(t->core, t, RPCRDMA_CLAIM_BEGUN, 0);
+	claim(t, CLAIM_BEGUN);
 }
 
 int rpcrdma_core_transfer_add(struct rpcrdma_transfer *t,
@@ -254,23 +387,17 @@ int rpcrdma_core_transfer_add(struct rpcrdma_transfer *t,
 	return range.length ? -E_INVAL : 0;
 }
 
-int rpcrdma_core_transfer_post(struct rpcrdma_ep_core *core,
-			       struct rpcrdma_transfer *t)
+void rpcrdma_core_transfer_post(struct rpcrdma_transfer *t)
 {
-	if (list_is_empty(&t->parts)) [[unlikely]]
-		return 1;
-	switch (rpcrdma_read_whole(&t->claim, is_closing(core))) {
-	case RPCRDMA_READ_POST:
-		break;
-	case RPCRDMA_READ_QUEUE_TAIL:
-		list_push_back(&t->work.list, &core->rw.waiting);
-		wake_reads(core);
-		return 0;
-	default:
-		return -E_NOTCONN;
+	enum posted what;
+
+	{
+		const posting under(t->core);
+
+		what = post_next(t->core, t);
 	}
-	choose_batch(&core->sq, t);
-	return post_rdma(core, &t->work) ? 0 : -E_NOTCONN;
+	if (what != POSTED) [[unlikely]]
+		rpcrdma_core_transfer_end(t, what == EMPTY);
 }
 
 void rpcrdma_core_transfer_done(struct rpcrdma_work *work, bool ok)
@@ -278,7 +405,7 @@ void rpcrdma_core_transfer_done(struct rpcrdma_work *work, bool ok)
 	rpcrdma_transfer *t = transfer_of(work);
 
 	if (ok && t->left) [[unlikely]]
-		rpcrdma_port_post_transfer(t->core, t);
+		rpcrdma_core_transfer_post(t);
 	else
 		rpcrdma_core_transfer_end(t, ok);
 }
@@ -289,22 +416,22 @@ void rpcrdma_core_transfer_end(struct rpcrdma_transfer *t, bool ok)
 
 	rpcrdma_port_transfer_ended(t, ok);
 	if (t->claim.waits || rpcrdma_read_wanted(&core->rw.pool)) [[unlikely]]
-		rpcrdma_port_claim(core, t, RPCRDMA_CLAIM_OVER, 0);
+		claim(t, CLAIM_OVER);
 	if (t->reply) [[unlikely]]
-		rpcrdma_port_written(core, t->reply, ok);
+		written(core, t->reply, ok);
 	rpcrdma_port_transfer_free(t);
 }
 
 void rpcrdma_core_reads_retry(struct rpcrdma_ep_core *core)
 {
-	while (rpcrdma_transfer *t = rpcrdma_port_next_read(core)) {
+	while (rpcrdma_transfer *t = next_read(core)) {
 		const int rc = prepare_all(t);
 
 		if (rc)
 			unprepare(t);
-		switch (rpcrdma_port_claim(core, t, RPCRDMA_CLAIM_TRIED, rc)) {
+		switch (claim(t, CLAIM_TRIED, rc)) {
 		case RPCRDMA_READ_POST:
-			rpcrdma_port_post_transfer(core, t);
+			rpcrdma_core_transfer_post(t);
 			break;
 		case RPCRDMA_READ_QUEUE_HEAD:
 			return;
@@ -335,70 +462,4 @@ bool rpcrdma_core_transfers(const struct rpcrdma_ep_core *core)
 	while (work && work->kind != RPCRDMA_WORK_TRANSFER)
 		work = work->next;
 	return work;
-}
-
-enum rpcrdma_read_result rpcrdma_core_claim(struct rpcrdma_ep_core *core,
-					    struct rpcrdma_transfer *t,
-					    enum rpcrdma_claim_event event,
-					    int status)
-{
-	rpcrdma_read_pool *pool = &core->rw.pool;
-	enum rpcrdma_read_result turn = RPCRDMA_READ_POST;
-
-	switch (event) {
-	case RPCRDMA_CLAIM_BEGUN:
-		rpcrdma_read_begin(pool, &t->claim);
-		break;
-	case RPCRDMA_CLAIM_SHORT:
-		turn = rpcrdma_read_short(pool, &t->claim, status) ?
-			       RPCRDMA_READ_QUEUE_TAIL :
-			       RPCRDMA_READ_FAIL;
-		break;
-	case RPCRDMA_CLAIM_FINER:
-		if (!rpcrdma_mr_limits_reduce(&core->rw.limits, &t->limits))
-			turn = RPCRDMA_READ_FAIL;
-		break;
-	case RPCRDMA_CLAIM_TRIED:
-		turn = rpcrdma_read_tried(pool, &t->claim, status,
-					  is_closing(core));
-		if (turn == RPCRDMA_READ_QUEUE_HEAD)
-			list_push_front(&t->work.list, &core->rw.waiting);
-		break;
-	case RPCRDMA_CLAIM_OVER:
-		rpcrdma_read_over(pool, &t->claim);
-		[[fallthrough]];
-	case RPCRDMA_CLAIM_RETURNED:
-		wake_reads(core);
-		break;
-	}
-	return turn;
-}
-
-struct rpcrdma_transfer *rpcrdma_core_next_read(struct rpcrdma_ep_core *core)
-{
-	rpcrdma_work *work;
-
-	if (list_is_empty(&core->rw.waiting))
-		return nullptr;
-	work = list_first<rpcrdma_work>(&core->rw.waiting);
-	list_remove(&work->list);
-	return transfer_of(work);
-}
-
-void rpcrdma_core_written(struct rpcrdma_ep_core *core,
-			  struct rpcrdma_work *reply, bool ok,
-			  struct list_head *done_list)
-{
-	ok = ok && is_open(core);
-	if (ok && queue_reply(core, reply, reply->wrs.nr)) [[likely]]
-		return;
-	if (ok)
-		core->todo |= RPCRDMA_TODO_TOO_LONG;
-	if (reply->kind == RPCRDMA_WORK_STREAM) {
-		list_push_back(&reply->list, done_list);
-		return;
-	}
-	/* The teardown releases the memory that the Reply was to expose. */
-	send_of(reply)->exposed = nullptr;
-	free_up_send(core, send_of(reply), done_list);
 }
