@@ -65,6 +65,7 @@ static struct crypto_kpp *shim_alloc_kpp(const char *name)
 		return ERR_PTR(-ENOENT);
 	if (shim_fault())
 		return ERR_PTR(-ENOMEM);
+	atomic_inc(&shim_dh_allocs);
 	kpp = kzalloc(sizeof(*kpp), GFP_NOFS);
 	return (struct crypto_kpp *)kpp ?: ERR_PTR(-ENOMEM);
 }

@@ -40,6 +40,7 @@ unsigned int shim_lookups;
 struct key *shim_peer_key;
 void (*shim_at_lookup)(unsigned int n);
 bool shim_no_hash, shim_no_dh;
+atomic_t shim_dh_allocs;
 
 static atomic_t shim_countdown;
 static bool shim_has_failed;

@@ -247,7 +247,7 @@ static void auth_dh_after_any_fault(struct kunit *test)
 	auth_each_fault(test, RPCRDMA_AUTH_OFFER);
 }
 
-/* Both ends have Diffie-Hellman, and compute twice each. */
+/* Both ends have Diffie-Hellman, allocate it once and compute twice each. */
 static void auth_dh_proven(struct kunit *test)
 {
 	struct key *key = auth_key(test, auth_secret, SECRET_OCTETS);
@@ -257,14 +257,36 @@ static void auth_dh_proven(struct kunit *test)
 	shim_find(key);
 	auth_modes(pair, RPCRDMA_AUTH_REQUIRE, RPCRDMA_AUTH_OFFER);
 	auth_dh_modes(pair, RPCRDMA_AUTH_OFFER, RPCRDMA_AUTH_REQUIRE);
+	atomic_set(&shim_dh_allocs, 0);
 	shim_open(test);
 	KUNIT_EXPECT_EQ(test, auth_result(&pair->client), RPCRDMA_AUTH_DONE);
 	KUNIT_EXPECT_STREQ(test, auth_group(&pair->client), "ffdhe3072");
 	KUNIT_EXPECT_STREQ(test, auth_group(&pair->server), "ffdhe3072");
 	KUNIT_EXPECT_EQ(test, auth_count(RPCRDMA_COUNT_AUTHS_DH), calculations + 4);
+	KUNIT_EXPECT_EQ(test, atomic_read(&shim_dh_allocs), 2);
 	/* No private value is left. */
 	KUNIT_EXPECT_PTR_EQ(test, pair->client.ep->auth_private, NULL);
 	KUNIT_EXPECT_PTR_EQ(test, pair->server.ep->auth_private, NULL);
+	shim_disconnect(test, pair);
+	shim_find(NULL);
+	key_put(key);
+}
+
+/* The end that has it does not keep it if the other end does not. */
+static void auth_dh_not_chosen(struct kunit *test)
+{
+	struct key *key = auth_key(test, auth_secret, SECRET_OCTETS);
+	u64 calculations = auth_count(RPCRDMA_COUNT_AUTHS_DH);
+	struct shim_pair *pair = test->priv;
+
+	shim_find(key);
+	auth_modes(pair, RPCRDMA_AUTH_REQUIRE, RPCRDMA_AUTH_REQUIRE);
+	auth_dh_modes(pair, RPCRDMA_AUTH_OFFER, RPCRDMA_AUTH_NONE);
+	shim_open(test);
+	KUNIT_EXPECT_EQ(test, auth_result(&pair->client), RPCRDMA_AUTH_DONE);
+	KUNIT_EXPECT_STREQ(test, auth_group(&pair->client), "none");
+	KUNIT_EXPECT_EQ(test, auth_count(RPCRDMA_COUNT_AUTHS_DH), calculations);
+	KUNIT_EXPECT_PTR_EQ(test, pair->client.ep->auth_private, NULL);
 	shim_disconnect(test, pair);
 	shim_find(NULL);
 	key_put(key);
@@ -450,6 +472,7 @@ static struct kunit_case auth_cases[] = {
 	KUNIT_CASE(auth_no_identity),
 	KUNIT_CASE(auth_after_any_fault),
 	KUNIT_CASE(auth_dh_proven),
+	KUNIT_CASE(auth_dh_not_chosen),
 	KUNIT_CASE(auth_dh_absent),
 	KUNIT_CASE(auth_dh_after_any_fault),
 	KUNIT_CASE(auth_no_algorithm),

@@ -122,6 +122,8 @@ extern bool shim_no_hash;
 /* The kernel has no Diffie-Hellman; shim_find_dh() ends that. */
 extern bool shim_no_dh;
 void shim_find_dh(void);
+/* How often the algorithm was allocated */
+extern atomic_t shim_dh_allocs;
 /* Return a key with @octets bytes of @secret, or an ERR_PTR(). */
 struct key *shim_key(const char *secret, size_t octets);
 /* Return a key with the identity that a peer must prove. */

@@ -153,7 +153,7 @@ struct rpcrdma_ep {
 	struct work_struct	auth_work;	/* answers rpcrdma_port_auth() */
 	/* the identity that the peer's address must prove, or NULL: any */
 	char			*auth_expected;
-	/* In a Diffie-Hellman exchange; that of auth_work until the teardown */
+	/* For a Diffie-Hellman exchange; used by auth_work only until the teardown */
 	struct crypto_kpp	*auth_private;
 	struct work_struct	opened_work;	/* see rpcrdma_port_open_later() */
 	struct work_struct	broken_work;	/* the device reported a fatal error */

@@ -265,6 +265,8 @@ static int rpcrdma_auth_compute(struct rpcrdma_ep *ep,
 				const struct rpcrdma_auth_request *req,
 				struct rpcrdma_auth_answer *answer)
 {
+	if (!req->dh.group && req->what == RPCRDMA_AUTH_ASK_PROOFS)
+		rpcrdma_dh_free(ep);
 	if (!req->dh.group || req->what == RPCRDMA_AUTH_ASK_SECRET)
 		return rpcrdma_auth_secret(req, NULL, answer);
 	rpcrdma_ep_count(ep, RPCRDMA_COUNT_AUTHS_DH);
@@ -325,7 +327,7 @@ static struct rpcrdma_hostauth *rpcrdma_auth_alloc(struct rpcrdma_ep *ep,
 		return NULL;
 	get_random_bytes(nonce, sizeof(nonce));
 	if (ep->params.auth_dh != RPCRDMA_AUTH_NONE)
-		dh = rpcrdma_dh_available();
+		dh = rpcrdma_dh_prepare(ep);
 	if (dh < 0 ||
 	    !rpcrdma_auth_init(auth, own, ep->auth_expected ?: "", nonce)) {
 		kfree_sensitive(auth);

@@ -41,13 +41,7 @@ static const u8 rpcrdma_dh_generator = 2;
 /* When the algorithm was not found, or 0 */
 static unsigned long rpcrdma_dh_absent;
 
-/* Only an implementation that is done when it returns: nothing has to wait for it. */
-static struct crypto_kpp *rpcrdma_dh_alloc(void)
-{
-	return crypto_alloc_kpp("dh", 0, CRYPTO_ALG_ASYNC);
-}
-
-int rpcrdma_dh_available(void)
+int rpcrdma_dh_prepare(struct rpcrdma_ep *ep)
 {
 	unsigned long absent = READ_ONCE(rpcrdma_dh_absent);
 	struct crypto_kpp *tfm;
@@ -57,10 +51,11 @@ int rpcrdma_dh_available(void)
 		return 0;
 	/* Memory reclaim may wait for this connection. */
 	nofs = memalloc_nofs_save();
-	tfm = rpcrdma_dh_alloc();
+	/* Only an implementation that is done when it returns: nothing has to wait for it. */
+	tfm = crypto_alloc_kpp("dh", 0, CRYPTO_ALG_ASYNC);
 	memalloc_nofs_restore(nofs);
 	if (!IS_ERR(tfm)) {
-		crypto_free_kpp(tfm);
+		ep->auth_private = tfm;
 		return 1;
 	}
 	if (PTR_ERR(tfm) == -ENOMEM)
@@ -149,17 +144,14 @@ int rpcrdma_dh_keys(struct rpcrdma_ep *ep, const struct rpcrdma_auth_dh *dh,
 		    u8 *public_value)
 {
 	u8 private[RPCRDMA_AUTH_MAX_PRIVATE];
-	struct crypto_kpp *tfm = rpcrdma_dh_alloc();
 	int rc;
 
-	if (IS_ERR(tfm))
-		return rpcrdma_dh_status(PTR_ERR(tfm));
-	ep->auth_private = tfm;
 	get_random_bytes(private, dh->private_octets);
-	rc = rpcrdma_dh_set(tfm, dh, private);
+	rc = rpcrdma_dh_set(ep->auth_private, dh, private);
 	memzero_explicit(private, sizeof(private));
 	if (!rc)
-		rc = rpcrdma_dh_power(tfm, NULL, public_value, dh->octets);
+		rc = rpcrdma_dh_power(ep->auth_private, NULL, public_value,
+				      dh->octets);
 	return rpcrdma_dh_status(rc);
 }
 
@@ -175,7 +167,7 @@ int rpcrdma_dh_shared(struct rpcrdma_ep *ep, const struct rpcrdma_auth_dh *dh,
 
 #else
 
-int rpcrdma_dh_available(void)
+int rpcrdma_dh_prepare(struct rpcrdma_ep *ep)
 {
 	return 0;
 }

@@ -270,24 +270,24 @@ void rpcrdma_auth_free(struct rpcrdma_ep *ep);
 /* ---- hostauth_dh.c ---- */
 
 /*
- * Return 1 if this kernel has the algorithm, 0 if not, or -ENOMEM. Process context, may
- * sleep.
+ * Allocate the algorithm for @ep, if this kernel has it. Process context, may sleep.
+ * Return: 1 if it does, 0 if not, or -ENOMEM.
  */
-int rpcrdma_dh_available(void);
+int rpcrdma_dh_prepare(struct rpcrdma_ep *ep);
 
 /*
  * Generate a private value of @ep and its public value. Sleeps; the caller has set the
- * flag for allocations without file systems.
+ * flag for allocations without file systems, and rpcrdma_dh_prepare() has returned 1.
  * Return: 0, -ENOMEM or -EOPNOTSUPP.
  */
 int rpcrdma_dh_keys(struct rpcrdma_ep *ep, const struct rpcrdma_auth_dh *dh,
 		    u8 *public_value);
 
-/* Compute the shared secret, likewise, and free the private value. */
+/* Compute the shared secret, likewise, and free the algorithm with the private value. */
 int rpcrdma_dh_shared(struct rpcrdma_ep *ep, const struct rpcrdma_auth_dh *dh,
 		      u8 *shared);
 
-/* Free the private value, if there is one. */
+/* Free the algorithm and its private value, if @ep has them. */
 void rpcrdma_dh_free(struct rpcrdma_ep *ep);
 
 /* ---- cm.c ---- */
