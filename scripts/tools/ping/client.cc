@@ -41,6 +41,7 @@ public:
 	void run();
 
 	result found;
+	authenticator auth;
 
 private:
 	struct call {
@@ -219,7 +220,7 @@ void client::connect()
 		link_ = std::make_unique<link>(
 			id_, true, o_.own,
 			rpcrdma2_callbacks{ on_opened, on_received, on_failed,
-					    nullptr, answer_auth },
+					    nullptr, answer_auth<client> },
 			this);
 	} catch (const failure &f) {
 		/* The object of which the constructor failed does not own the ID. */

@@ -61,6 +61,10 @@ void link::set_up(bool client, const settings &s,
 	if (!s.identity.empty()) {
 		config.auth.mode = RPCRDMA2_AUTH_REQUIRE;
 		config.auth.own = s.identity.c_str();
+		config.auth.dh = RPCRDMA2_AUTH_OFFER;
+		config.auth.groups = 1 << RPCRDMA2_AUTH_FFDHE2048 |
+				     1 << RPCRDMA2_AUTH_FFDHE3072 |
+				     1 << RPCRDMA2_AUTH_FFDHE4096;
 		if (getrandom(config.auth.nonce, sizeof(config.auth.nonce),
 			      0) != sizeof(config.auth.nonce))
 			throw failure{ "there are no random numbers" };

@@ -37,9 +37,32 @@ struct settings {
  */
 void read_secret(const std::string &file, const std::string &identity);
 
-/* The callback "auth" of librpcrdma2 */
-int answer_auth(rpcrdma2_conn *conn, const rpcrdma2_auth_request *request,
-		rpcrdma2_auth_answer *answer, void *user);
+/* The answers of one connection to the requests of host authentication */
+class authenticator
+{
+public:
+	authenticator();
+	authenticator(const authenticator &) = delete;
+	authenticator &operator=(const authenticator &) = delete;
+	~authenticator();
+
+	/* Return one of enum rpcrdma2_auth_status. */
+	int answer(const rpcrdma2_auth_request &request,
+		   rpcrdma2_auth_answer &answer);
+
+private:
+	class private_value;
+
+	std::unique_ptr<private_value> private_; /* of Diffie-Hellman */
+};
+
+/* The callback "auth" of librpcrdma2; @user is an Owner, with an authenticator "auth" */
+template <class Owner>
+int answer_auth(rpcrdma2_conn *, const rpcrdma2_auth_request *request,
+		rpcrdma2_auth_answer *answer, void *user)
+{
+	return static_cast<Owner *>(user)->auth.answer(*request, *answer);
+}
 
 /* The device lacks a required feature; the text is for people. */
 struct failure {

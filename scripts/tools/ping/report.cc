@@ -104,8 +104,8 @@ void print_connection(const result &r)
 	printf("window      this end %u messages, the server %u\n",
 	       i.recv_window, i.send_window);
 	if (i.auth != std::string("none"))
-		printf("host auth   %s: %s, %s\n", i.auth, r.identity.c_str(),
-		       i.auth_hash);
+		printf("host auth   %s: %s, %s, Diffie-Hellman %s\n", i.auth,
+		       r.identity.c_str(), i.auth_hash, i.auth_dh);
 	printf("properties  %s\n", i.version == 2 ?
 					   "of the server" :
 					   "of the server: none in version 1");
@@ -202,6 +202,7 @@ void print_json(const options &o, const result &r)
 	if (i.open)
 		j["auth"] = { { "state", i.auth },
 			      { "hash", i.auth_hash },
+			      { "dh", i.auth_dh },
 			      { "identity", r.identity } };
 	if (i.open && i.version == 2)
 		j["properties"] = {

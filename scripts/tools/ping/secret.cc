@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-/* Host authentication: the secret of this process, and HMACs by libcrypto */
+/* Host authentication: the secret of this process; HMACs and Diffie-Hellman by libcrypto */
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -8,9 +8,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <openssl/bn.h>
 #include <openssl/core_names.h>
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
+#include <openssl/rand.h>
 
 #include "link.hh"
 
@@ -58,13 +60,30 @@ std::vector<unsigned char> from_key(const std::string &identity)
 	return all;
 }
 
-bool hmac(EVP_MAC_CTX *context, const rpcrdma2_auth_piece (&input)[3],
-	  const char *digest, uint8_t (&proof)[RPCRDMA2_AUTH_MAX_PROOF],
-	  size_t wanted)
+using number = std::unique_ptr<BIGNUM, void (*)(BIGNUM *)>;
+
+/* A number of @length bytes, big-endian; null if there is no memory */
+number number_of(const uint8_t *bytes, uint32_t length)
+{
+	return { BN_bin2bn(bytes, static_cast<int>(length), nullptr),
+		 BN_clear_free };
+}
+
+/* The hash of an HMAC, and what is its input in addition to the pieces of a request */
+struct hmac_of {
+	const char *digest;
+	const rpcrdma2_auth_dh &dh;
+	const std::vector<uint8_t> &shared;
+};
+
+bool hmac(EVP_MAC_CTX *context, const hmac_of &of,
+	  const rpcrdma2_auth_piece (&input)[3],
+	  uint8_t (&proof)[RPCRDMA2_AUTH_MAX_PROOF], size_t wanted)
 {
 	OSSL_PARAM params[] = {
 		OSSL_PARAM_construct_utf8_string(OSSL_MAC_PARAM_DIGEST,
-						 const_cast<char *>(digest), 0),
+						 const_cast<char *>(of.digest),
+						 0),
 		OSSL_PARAM_construct_end(),
 	};
 	size_t length = 0;
@@ -78,8 +97,36 @@ bool hmac(EVP_MAC_CTX *context, const rpcrdma2_auth_piece (&input)[3],
 			    piece.length))
 			return false;
 	}
+	if (!of.shared.empty() &&
+	    (!EVP_MAC_update(context, of.dh.client_public, of.dh.length) ||
+	     !EVP_MAC_update(context, of.shared.data(), of.shared.size())))
+		return false;
 	return EVP_MAC_final(context, proof, &length, sizeof(proof)) &&
 	       length == wanted;
+}
+
+bool proofs(const rpcrdma2_auth_request &request,
+	    const std::vector<uint8_t> &shared, rpcrdma2_auth_answer &answer)
+{
+	static const char *const digests[] = { nullptr, "SHA256", "SHA384",
+					       "SHA512" };
+	const std::unique_ptr<EVP_MAC, void (*)(EVP_MAC *)> mac{
+		EVP_MAC_fetch(nullptr, "HMAC", nullptr), EVP_MAC_free
+	};
+	const std::unique_ptr<EVP_MAC_CTX, void (*)(EVP_MAC_CTX *)> context{
+		EVP_MAC_CTX_new(mac.get()), EVP_MAC_CTX_free
+	};
+
+	if (!context || request.hash > RPCRDMA2_AUTH_SHA512)
+		return false;
+
+	const hmac_of of{ digests[request.hash], request.dh, shared };
+
+	for (int end = 0; end < 2; end++)
+		if (!hmac(context.get(), of, request.input[end],
+			  answer.proof[end], request.proof_length))
+			return false;
+	return true;
 }
 
 } // namespace
@@ -93,30 +140,71 @@ void read_secret(const std::string &file, const std::string &identity)
 			       " bytes" };
 }
 
-int answer_auth(rpcrdma2_conn *, const rpcrdma2_auth_request *request,
-		rpcrdma2_auth_answer *answer, void *)
+/* A random exponent in a group */
+class authenticator::private_value
 {
-	static const char *const digests[] = { nullptr, "SHA256", "SHA384",
-					       "SHA512" };
-	const std::unique_ptr<EVP_MAC, void (*)(EVP_MAC *)> mac{
-		EVP_MAC_fetch(nullptr, "HMAC", nullptr), EVP_MAC_free
-	};
-	const std::unique_ptr<EVP_MAC_CTX, void (*)(EVP_MAC_CTX *)> context{
-		EVP_MAC_CTX_new(mac.get()), EVP_MAC_CTX_free
-	};
+public:
+	explicit private_value(const rpcrdma2_auth_dh &dh)
+	{
+		std::vector<uint8_t> random(dh.private_length);
+
+		if (RAND_priv_bytes(random.data(),
+				    static_cast<int>(random.size())) == 1)
+			exponent_ = number_of(random.data(), dh.private_length);
+		OPENSSL_cleanse(random.data(), random.size());
+	}
+
+	/* Raise @base to it, modulo the prime of @dh. Return false without memory. */
+	bool power(const rpcrdma2_auth_dh &dh, number base,
+		   uint8_t *result) const
+	{
+		const number prime = number_of(dh.prime, dh.length);
+		const number value{ BN_new(), BN_clear_free };
+		const std::unique_ptr<BN_CTX, void (*)(BN_CTX *)> context{
+			BN_CTX_new(), BN_CTX_free
+		};
+		const int length = static_cast<int>(dh.length);
+
+		return exponent_ && base && prime && value && context &&
+		       BN_mod_exp_mont_consttime(value.get(), base.get(),
+						 exponent_.get(), prime.get(),
+						 context.get(), nullptr) &&
+		       BN_bn2binpad(value.get(), result, length) == length;
+	}
+
+private:
+	number exponent_{ nullptr, BN_clear_free };
+};
+
+authenticator::authenticator() = default;
+authenticator::~authenticator() = default;
+
+int authenticator::answer(const rpcrdma2_auth_request &request,
+			  rpcrdma2_auth_answer &answer)
+{
+	const rpcrdma2_auth_dh &dh = request.dh;
+	std::vector<uint8_t> shared;
+	bool good = true;
 
 	if (secret.empty())
 		return RPCRDMA2_AUTH_UNKNOWN;
-	if (!request->hash)
-		return RPCRDMA2_AUTH_FOUND;
-	for (int end = 0; end < 2; end++) {
-		if (!context || request->hash > RPCRDMA2_AUTH_SHA512 ||
-		    !hmac(context.get(), request->input[end],
-			  digests[request->hash], answer->proof[end],
-			  request->proof_length))
-			return RPCRDMA2_AUTH_UNAVAILABLE;
+	if (dh.group && !dh.peer_public) {
+		const uint8_t generator = 2;
+
+		private_ = std::make_unique<private_value>(dh);
+		good = private_->power(dh, number_of(&generator, 1),
+				       answer.public_value);
+	} else if (dh.group) {
+		shared.resize(dh.length);
+		good = private_ &&
+		       private_->power(dh, number_of(dh.peer_public, dh.length),
+				       shared.data());
+		private_.reset();
 	}
-	return RPCRDMA2_AUTH_FOUND;
+	if (good && request.hash)
+		good = proofs(request, shared, answer);
+	OPENSSL_cleanse(shared.data(), shared.size());
+	return good ? RPCRDMA2_AUTH_FOUND : RPCRDMA2_AUTH_UNAVAILABLE;
 }
 
 } // namespace ping

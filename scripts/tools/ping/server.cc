@@ -27,12 +27,14 @@ public:
 		: link{ id,
 			false,
 			o.own,
-			{ nullptr, received, nullptr, sent, answer_auth },
+			{ nullptr, received, nullptr, sent,
+			  answer_auth<session> },
 			this },
 		  silent_{ o.silent }
 	{
 	}
 
+	authenticator auth;
 	ping::link link;
 	bool gone = false;
 
