@@ -57,6 +57,32 @@ not_found()
 	done
 }
 
+# numbers CTL: print the counters of all connections, a name and a number each; number NAME: of
+# that output
+numbers() { $1 metrics | sed -n 's/^rpcrdma_\([a-z0-9_]*\)_total /\1 /p'; }
+number() { sed -n "s/^$1 //p"; }
+
+# mark CTL...: note the counters, for raised(). They are not 0: tests before have caused some.
+mark()
+{
+	local who
+	for who in "$@"; do numbers $who >/tmp/numbers.$who; done
+}
+
+# raised CTL COUNTER...: the counters have grown since mark(), and are findings of the doctor
+raised()
+{
+	local who=$1 name findings=()
+	shift
+	numbers $who >/tmp/numbers.now
+	for name in "$@"; do
+		[ "$(number $name </tmp/numbers.now)" -gt "$(number $name </tmp/numbers.$who)" ] ||
+			complain "$who: $name has not grown" || return
+		findings+=("${name//_/-}")
+	done
+	found $who "${findings[@]}"
+}
+
 # Keep the screens for the documents.
 screen()
 {
@@ -227,17 +253,16 @@ ctl_listeners()
 # No listener at that port: counted by cause
 ctl_counters()
 {
+	mark ctl
 	! ${NETNS:+client} mount -t nfs -o vers=4.2,proto=rdma,port=20051,soft,timeo=10,retrans=1,retry=0 $ADDR4:/ $MNT 2>/dev/null ||
 		complain "it mounts"
-	found ctl rejects-no-listener connects-failed
+	raised ctl rejects_no_listener connects_failed
 }
 
 # /etc/fstab has RDMA for the mount, and it uses TCP.
 ctl_not_rdma()
 {
-	nfsd_down
 	echo "tcp 2049" >/proc/fs/nfsd/portlist
-	nfsd_up
 	${NETNS:+client} mount -t nfs -o vers=4.2,proto=tcp,port=2049 $ADDR4:/ $MNT
 	cp /etc/fstab /tmp/fstab 2>/dev/null || : >/tmp/fstab
 	not_found ctl not-rdma
@@ -253,11 +278,11 @@ ctl_not_rdma()
 ctl_unreachable()
 {
 	local host=${ADDR4%.*}.78 dev=${NETNS:+c0}
-	not_found ctl unreachable
+	mark ctl
 	${NETNS:+client} ip neigh replace $host lladdr 02:00:00:00:00:78 dev ${dev:-d0} nud permanent
 	mkdir -p /mnt-none
 	${NETNS:+client} mount -t nfs -o vers=4.2,proto=rdma,port=$PORT $host:/ /mnt-none &
-	wait_for 60 found ctl unreachable >/dev/null
+	wait_for 90 raised ctl unreachable >/dev/null
 	screen unreachable cat /tmp/ctl.log
 	pkill -KILL -f $host:/
 	! wait $! || complain "it mounts"

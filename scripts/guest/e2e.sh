@@ -25,6 +25,10 @@ ONLY=${3:-}
 . "$(dirname "$0")/krb5.sh"
 # shellcheck source-path=SCRIPTDIR source=hostauth.sh
 . "$(dirname "$0")/hostauth.sh"
+# shellcheck source-path=SCRIPTDIR source=ctl.sh
+. "$(dirname "$0")/ctl.sh"
+# shellcheck source-path=SCRIPTDIR source=gateway.sh
+. "$(dirname "$0")/gateway.sh"
 # shellcheck source-path=SCRIPTDIR source=documents.sh
 . "$(dirname "$0")/documents.sh"
 NFSIO=$RUN/nfsio
@@ -635,6 +639,12 @@ if [ $MODULE_KIND = ours ]; then
 	done
 	t auth.revoked-under-load 180 auth_revoked_under_load
 	t auth.groups 90 auth_groups
+	# The kernel in User-Mode Linux has none.
+	if whole && grep -qx 'name *: dh' /proc/crypto; then
+		t auth.hostile-clients 180 auth_hostile_clients
+		t auth.hostile-servers 240 auth_hostile_servers
+		t auth.ping 60 auth_ping
+	fi
 	t auth.reconnects 120 auth_reconnects
 	t auth.off 20 auth_off
 fi

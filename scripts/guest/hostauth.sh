@@ -116,6 +116,87 @@ auth_groups()
 	return $status
 }
 
+# ---- hostile peers with Diffie-Hellman, for kernels that have it ----
+
+HOSTILE=$RUN/hostile
+RESULTS=$RUN/results.now
+
+# refuses COUNTER REASON COMMAND...: for each case of the command's results, the counter is
+# incremented; the log has the reason.
+refuses()
+{
+	local counter=$1 reason=$2 before after logged cases
+	shift 2
+	before=$(numbers ctl | number $counter)
+	logged=$(dmesg | grep -c "$reason" || true)
+	"$@" || { cat $RESULTS; complain "cases failed"; }
+	cases=$(grep -c '^ok ' $RESULTS)
+	echo "$cases cases"
+	after=$(numbers ctl | number $counter)
+	[ $after -eq $((before + cases)) ] ||
+		complain "$cases cases, and $counter went from $before to $after"
+	log_says "$reason" $logged || complain "the log does not have: $reason"
+}
+
+hostile_client() { "$HOSTILE" client $ADDR4 $PORT $1 >$RESULTS; }
+
+hostile_servers()
+{
+	local i
+	for i in 1 2; do server_begin $i 3 $i/2 $1; done
+	servers_wait
+}
+
+NOT_VALID='a message of the host authentication is not valid'
+NOT_PROVEN='the peer does not prove that it knows the secret'
+
+secret_of_hostile() { give_secret hostile 'the secret of a hostile peer, 32'; }
+
+auth_hostile_clients()
+{
+	modprobe -a ib_uverbs rdma_ucm 2>/dev/null || true
+	secret_of_hostile
+	set_auth 1 2
+	hostile_client groups || { cat $RESULTS; complain "cases failed"; }
+	refuses auths_malformed "$NOT_VALID" hostile_client values
+	refuses auths_wrong_proof "$NOT_PROVEN" hostile_client proofs
+	found ctl auths-malformed auths-wrong-proof auths-no-hash
+	set_auth 1 1
+}
+
+# The client offers groups, and the server is the program.
+auth_hostile_servers()
+{
+	gateway_up
+	secret_of_hostile
+	set_auth 1 1
+	echo hostile >$AUTH_PARAMETERS/host_identity
+	head -c 65536 /dev/zero | tr '\0' h >$EXPORT/hostile
+	hostile_servers groups || { cat $RESULTS; complain "cases failed"; }
+	refuses auths_malformed "$NOT_VALID" hostile_servers values
+	refuses auths_wrong_proof "$NOT_PROVEN" hostile_servers proofs
+	rm $EXPORT/hostile
+	drop_secret hostile
+	echo >$AUTH_PARAMETERS/host_identity
+}
+
+# rpcrdma-ping at a server that requires a group
+auth_ping()
+{
+	local me=ping.example.test status=0
+	head -c 32 /dev/urandom >/tmp/ping.secret
+	drop_secret $me
+	keyctl padd logon rpcrdma:$me @u </tmp/ping.secret
+	set_auth 1 2
+	echo 2 >$AUTH_PARAMETERS/auth_dh
+	"$RUN/rpcrdma-ping" -t 20 -c 2 --identity=$me --secret=/tmp/ping.secret $ADDR4 >/tmp/ping.log || status=$?
+	echo 1 >$AUTH_PARAMETERS/auth_dh
+	drop_secret $me
+	cat /tmp/ping.log
+	[ $status -eq 0 ] && grep -q 'host auth   authenticated: .*, Diffie-Hellman ffdhe3072$' /tmp/ping.log ||
+		complain "it is not authenticated in a group"
+}
+
 # A secret is revoked: a connection goes on until it ends, and there is no other.
 auth_revoked()
 {

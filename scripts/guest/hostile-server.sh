@@ -14,48 +14,13 @@ set -u
 
 # shellcheck source-path=SCRIPTDIR source=aftermath.sh
 . "$(dirname "$0")/aftermath.sh"
-
-# The hostile server is a gateway to nfsd's TCP socket, and makes its mount
-# itself, with TIMEO tenths of a second for an attempt at an RPC, and RETRANS
-# more of these before it fails.
-# server_begin NUMBER VERS WHAT...
-SERVERS=()
-VERSIONS=()
-TIMEO=80
-RETRANS=2
-server_begin()
-{
-	local i=$1 vers=$2 port=$((20100 + $1)) dir=/mnt-hostile$1 path=/
-	local opts=vers=$vers,proto=rdma,port=$port,noac,soft,timeo=$TIMEO,retrans=$RETRANS,retry=0
-	shift 2
-	[ $vers != 3 ] || { path=$EXPORT; opts=$opts,nolock; }
-	mkdir -p $dir
-	"$HOSTILE" server $ADDR4 $port 2049 $dir $EXPORT \
-		"mount -t nfs -o $opts,rsize=32768,wsize=32768 $ADDR4:$path $dir" \
-		"umount $dir" "$@" >$RESULTS.$i 2>&1 &
-	SERVERS+=($!)
-	VERSIONS[i]=$vers
-}
-
-gateway_up()
-{
-	grep -q '^tcp 2049' /proc/fs/nfsd/portlist || echo tcp 2049 >/proc/fs/nfsd/portlist
-}
+# shellcheck source-path=SCRIPTDIR source=gateway.sh
+. "$(dirname "$0")/gateway.sh"
 
 servers_end()
 {
-	local p dir status=0
-	for p in "${SERVERS[@]}"; do
-		wait $p || status=1
-	done
-	for p in "${!VERSIONS[@]}"; do
-		sed -E "s,^((not )?ok) ,\1 ${VERSIONS[p]}.," $RESULTS.$p
-	done >$RESULTS
-	rm -f $RESULTS.*
-	# of servers that ended early
-	for dir in /mnt-hostile*; do
-		! grep -q " $dir nfs" /proc/mounts || umount -f $dir || umount -l $dir
-	done
+	local status=0
+	servers_wait || status=1
 	aftermath
 	[ $status -eq 0 ] || wrong_cases
 }

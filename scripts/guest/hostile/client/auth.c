@@ -6,14 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../lib/auth.h"
-#include "client.h"
+#include "auth.h"
 
 static const char identity[] = "hostile";
 enum { ID_LEN = sizeof(identity) - 1 };
-
-/* Masks of a HELLO, and a number of another group and hash */
-enum { ONLY_SHA256 = 1 << SHA256, ALL_HASHES = 0xe, NO_GROUP = 1, ELSE = 1 << 9 };
 
 static void begin_hello(struct peer *p)
 {
@@ -22,8 +18,7 @@ static void begin_hello(struct peer *p)
 	put(p->out, PREFIX, 5);
 }
 
-/* Write a HELLO of this identity that offers these masks. */
-static void hello_with(struct peer *p, uint32_t hashes, uint32_t groups)
+void hello_with(struct peer *p, uint32_t hashes, uint32_t groups)
 {
 	begin_hello(p);
 	auth_start(p, HELLO, hashes, groups, 1, identity, ID_LEN);
@@ -56,8 +51,7 @@ static void expect_failure(struct peer *p, uint32_t reason)
 	free(m);
 }
 
-/* Expect FAILURE, and that no Call is processed after it. */
-static void refused(struct peer *p, uint32_t reason)
+void refused(struct peer *p, uint32_t reason)
 {
 	expect_failure(p, reason);
 	null_call(p, ++p->xid, 0);
@@ -65,8 +59,7 @@ static void refused(struct peer *p, uint32_t reason)
 	expect_closed(p);
 }
 
-/* Record and send the HELLO in p->out, and expect the CHALLENGE. */
-static void greet_with(struct peer *p, struct transcript *t)
+struct msg *greet_in(struct peer *p, struct transcript *t, uint32_t group)
 {
 	struct msg *m;
 	uint32_t at;
@@ -76,10 +69,15 @@ static void greet_with(struct peer *p, struct transcript *t)
 	m = answer(p, "CHALLENGE");
 	at = find_item(m, CHALLENGE);
 	if (!at || get(m->data, 16) != TPMORE || get(m->data, at + 8) != SHA256 ||
-	    get(m->data, at + 12))
+	    get(m->data, at + 12) != group)
 		bad("CHALLENGE should come, not %s", describe(m));
 	transcript_add(t, SERVER, m->data, m->len);
-	free(m);
+	return m;
+}
+
+static void greet_with(struct peer *p, struct transcript *t)
+{
+	free(greet_in(p, t, NO_DH));
 }
 
 static struct peer *greeted(struct transcript *t)
@@ -91,7 +89,7 @@ static struct peer *greeted(struct transcript *t)
 	return p;
 }
 
-static void begin_proof(struct peer *p)
+void begin_proof(struct peer *p)
 {
 	begin(p, 0, CONNPROP, TPMORE);
 	w(p, 1);
@@ -107,8 +105,7 @@ static void proof_of(struct peer *p, const struct transcript *t, int role)
 	auth_proof(p, proof, sizeof(proof));
 }
 
-/* Expect the server's proof, and verify it. */
-static void expect_proof(struct peer *p, const struct transcript *t)
+void expect_proof(struct peer *p, const struct transcript *t)
 {
 	struct msg *m = answer(p, "PROOF");
 	uint32_t at = find_item(m, PROOF);
@@ -131,7 +128,7 @@ static struct peer *proven(struct transcript *t)
 	return p;
 }
 
-static void last(struct peer *p)
+void last(struct peer *p)
 {
 	begin(p, 0, CONNPROP, 0);
 	w(p, 0);

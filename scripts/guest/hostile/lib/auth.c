@@ -12,9 +12,20 @@ void transcript_add(struct transcript *t, int role, const void *msg, uint32_t le
 {
 	if (len < PREFIX || len - PREFIX > sizeof(t->body[role]))
 		bad("a first message of %u octets cannot be proven", len);
+	if (role == CLIENT)
+		memset(t, 0, sizeof(*t));
 	t->flags[role] = get(msg, 16);
 	t->len[role] = len - PREFIX;
 	memcpy(t->body[role], (const uint8_t *)msg + PREFIX, len - PREFIX);
+}
+
+void transcript_dh(struct transcript *t, const struct dh *d, const uint8_t *public,
+		   const uint8_t *shared)
+{
+	t->group = d->group;
+	t->octets = d->octets;
+	memcpy(t->public, public, d->octets);
+	memcpy(t->shared, shared, d->octets);
 }
 
 void prove(const struct peer *p, const struct transcript *t, int role,
@@ -23,7 +34,7 @@ void prove(const struct peer *p, const struct transcript *t, int role,
 	static const char label[] = "RPCRDMA2HOSTAUTH";
 	uint8_t input[4096];
 	uint32_t at = sizeof(label) - 1, i;
-	const uint32_t words[] = { MECHANISM, role + 1, 2, SHA256, 0 };
+	const uint32_t words[] = { MECHANISM, role + 1, 2, SHA256, t->group };
 
 	memcpy(input, label, at);
 	for (i = 0; i < 5; i++, at += 4)
@@ -41,6 +52,10 @@ void prove(const struct peer *p, const struct transcript *t, int role,
 		memcpy(input + at, t->body[i], t->len[i]);
 		at += t->len[i];
 	}
+	memcpy(input + at, t->public, t->octets);
+	at += t->octets;
+	memcpy(input + at, t->shared, t->octets);
+	at += t->octets;
 	if (!HMAC(EVP_sha256(), auth_secret, strlen(auth_secret), input, at, proof, NULL))
 		bad("libcrypto has no HMAC of SHA-256");
 }
@@ -57,26 +72,53 @@ void w_octets(struct peer *p, const void *data, uint32_t len)
 	}
 }
 
-void auth_start(struct peer *p, uint32_t type, uint32_t hash, uint32_t group,
-		uint8_t nonce, const char *identity, uint32_t len)
+/* Write an opaque with its length. */
+static void w_opaque(struct peer *p, const void *data, uint32_t len)
+{
+	w(p, len);
+	w_octets(p, data, len);
+}
+
+/* Write the property with the beginning of an item that goes on with @more bytes. */
+static void start(struct peer *p, uint32_t type, uint32_t hash, uint32_t group,
+		  uint8_t nonce, const char *identity, uint32_t len, uint32_t more)
 {
 	uint8_t octets[NONCE];
 
 	memset(octets, nonce, sizeof(octets));
-	ww(p, 2, HOSTAUTH, 20 + NONCE + (len + 3) / 4 * 4 + (type == CHALLENGE ? 4 : 0));
+	ww(p, 2, HOSTAUTH, 20 + NONCE + (len + 3) / 4 * 4 + more);
 	ww(p, 4, MECHANISM, type, hash, group);
 	w_octets(p, octets, sizeof(octets));
-	w(p, len);
-	w_octets(p, identity, len);
+	w_opaque(p, identity, len);
+}
+
+void auth_start(struct peer *p, uint32_t type, uint32_t hash, uint32_t group,
+		uint8_t nonce, const char *identity, uint32_t len)
+{
 	if (type == CHALLENGE)
-		w(p, 0);
+		auth_challenge(p, hash, group, nonce, identity, len, NULL, 0);
+	else
+		start(p, type, hash, group, nonce, identity, len, 0);
+}
+
+void auth_challenge(struct peer *p, uint32_t hash, uint32_t group, uint8_t nonce,
+		    const char *identity, uint32_t len, const uint8_t *public, uint32_t octets)
+{
+	start(p, CHALLENGE, hash, group, nonce, identity, len, 4 + (octets + 3) / 4 * 4);
+	w_opaque(p, public, octets);
 }
 
 void auth_proof(struct peer *p, const uint8_t *proof, uint32_t len)
 {
-	ww(p, 5, HOSTAUTH, 16 + len, MECHANISM, PROOF, len);
-	w_octets(p, proof, len);
-	w(p, 0);
+	auth_proof_dh(p, proof, len, NULL, 0);
+}
+
+void auth_proof_dh(struct peer *p, const uint8_t *proof, uint32_t len,
+		   const uint8_t *public, uint32_t octets)
+{
+	ww(p, 4, HOSTAUTH, 16 + len + (octets + 3) / 4 * 4, MECHANISM, PROOF);
+	w_opaque(p, proof, len);
+	w_opaque(p, public, octets);
 }
 
 void auth_failure(struct peer *p, uint32_t reason)
@@ -100,4 +142,18 @@ uint32_t find_item(const struct msg *m, uint32_t type)
 		at += 8 + (len + 3) / 4 * 4;
 	}
 	return 0;
+}
+
+const uint8_t *find_public(const struct msg *m, uint32_t at, uint32_t octets)
+{
+	const uint32_t fixed = get(m->data, at + 4) == CHALLENGE ? 16 + NONCE : 8;
+	uint32_t length = at + fixed;
+
+	/* After the identity or the proof */
+	if (length + 4 > m->len || get(m->data, length) > IDENTITY)
+		return NULL;
+	length += 4 + (get(m->data, length) + 3) / 4 * 4;
+	if (length + 4 + octets > m->len || get(m->data, length) != octets)
+		return NULL;
+	return m->data + length + 4;
 }

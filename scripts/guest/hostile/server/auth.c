@@ -7,13 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../lib/auth.h"
-#include "server.h"
+#include "auth.h"
 
 static const char identity[] = "hostile";
-enum { ID_LEN = sizeof(identity) - 1, WAIT_MS = 5000, ELSE = 9 };
+enum { ID_LEN = sizeof(identity) - 1, ELSE = 9 };
 
-static void begin_challenge(struct peer *p, uint32_t flags)
+void begin_challenge(struct peer *p, uint32_t flags)
 {
 	begin(p, 0, CONNPROP, flags);
 	w(p, 5);
@@ -29,7 +28,7 @@ static void challenge(struct peer *p, uint32_t hash, uint32_t group)
 	auth_start(p, CHALLENGE, hash, group, p->serial, identity, ID_LEN);
 }
 
-static void proof(struct peer *p, const uint8_t *octets, uint32_t len, uint32_t flags)
+void proof(struct peer *p, const uint8_t *octets, uint32_t len, uint32_t flags)
 {
 	begin(p, 0, CONNPROP, flags);
 	w(p, 1);
@@ -37,8 +36,7 @@ static void proof(struct peer *p, const uint8_t *octets, uint32_t len, uint32_t 
 	send_out(p);
 }
 
-/* Return a HELLO that offers SHA-256 only: the kernel's client offers all hashes. */
-static bool hello_ok(void)
+bool hello_ok(void)
 {
 	const uint32_t at = find_item(opening_msg, HELLO);
 
@@ -47,25 +45,35 @@ static bool hello_ok(void)
 	return at;
 }
 
-/* Send a CHALLENGE, and get the client's PROOF. Return false if it does not come. */
-static bool challenged(struct peer *p, struct transcript *t, uint8_t proven[SHA256_OCTETS])
+struct msg *challenge_with(struct peer *p, struct transcript *t)
 {
 	struct msg *m;
 	uint32_t at;
 
-	if (!hello_ok())
-		return false;
 	transcript_add(t, CLIENT, opening_msg->data, opening_msg->len);
-	challenge(p, SHA256, 0);
 	transcript_add(t, SERVER, p->out, p->len);
 	send_out(p);
 	m = receive_more(p, WAIT_MS);
 	at = m ? find_item(m, PROOF) : 0;
-	if (!at || get(m->data, 16) != TPMORE || get(m->data, at + 8) != SHA256_OCTETS ||
-	    m->len < at + 12 + SHA256_OCTETS)
-		wrong = "the client should have sent PROOF";
-	else
-		memcpy(proven, m->data + at + 12, SHA256_OCTETS);
+	if (at && get(m->data, 16) == TPMORE && get(m->data, at + 8) == SHA256_OCTETS &&
+	    m->len >= at + 12 + SHA256_OCTETS)
+		return m;
+	wrong = "the client should have sent PROOF";
+	free(m);
+	return NULL;
+}
+
+/* Send a CHALLENGE, and get the client's PROOF. Return false if it does not come. */
+static bool challenged(struct peer *p, struct transcript *t, uint8_t proven[SHA256_OCTETS])
+{
+	struct msg *m;
+
+	if (!hello_ok())
+		return false;
+	challenge(p, SHA256, 0);
+	m = challenge_with(p, t);
+	if (m)
+		memcpy(proven, m->data + find_item(m, PROOF) + 12, SHA256_OCTETS);
 	free(m);
 	return !wrong;
 }
