@@ -93,6 +93,7 @@ class Host(System):
         self.info = {"rpcrdma": dict(INFO),
                      "ib_core": {"filename": f"/lib/modules/{KERNEL}/kernel/ib_core.ko"}}
         self.family = Family()
+        self.route = "192.0.2.1 dev eth0 src 192.0.2.2"
         self.lost = None        # bytes of a packet's data from which on it is lost
         self.ran = []
         self.failing = ()       # programs
@@ -152,7 +153,7 @@ class Host(System):
         if command[:2] == ("systemctl", "start"):
             self.starts()
         if command[0] == "ip":
-            return 0, "192.0.2.1 dev eth0 src 192.0.2.2"
+            return 0, self.route
         if command[0] == "ping":
             size = int(command[command.index("-s") + 1])
             return int(self.lost is not None and size >= self.lost), ""
@@ -279,6 +280,10 @@ class Doctor(Test):
         self.host.lost = 1500
         self.only("mtu-mismatch")
         self.assertIn("9000 bytes", doctor.findings(self.host)[0]["what"])
+        # A server on this host: no packet can have the MTU of the loopback interface.
+        self.host.file("/sys/class/net/lo/mtu", "65536")
+        self.host.route = "local 192.0.2.1 dev lo src 192.0.2.1"
+        self.only()
 
     def test_host_without_ping(self):
         self.host.lost = 0
@@ -342,6 +347,16 @@ class Doctor(Test):
             self.host.family = Family()
             self.host.family.count(name, 2)
             self.only(name.replace("_", "-"))
+
+    def test_one_of_them(self):
+        """A single event is in the singular."""
+        for name, what in (("refused_no_memory", "1 client was rejected"),
+                           ("connects_failed", "1 attempt to connect has failed"),
+                           ("accepts_failed", "1 connect request failed"),
+                           ("unreachable", "1 time a server did not answer")):
+            self.host.family = Family()
+            self.host.family.count(name, 1)
+            self.assertIn(what, self.run_tool("doctor")[1])
 
     def key(self, flags="I--Q---", expires="perm", name="host.test", length=32):
         self.host.file("/proc/keys",

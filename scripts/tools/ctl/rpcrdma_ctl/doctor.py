@@ -2,6 +2,7 @@
 """Findings, each with a remedy. Documentation/rpcrdma-ctl.rst lists them."""
 
 import os
+import re
 
 from . import netlink
 from .netlink import text
@@ -351,12 +352,20 @@ COUNTED = {
 }
 
 
+def counted(count, what):
+    """Return a number with COUNTED's words for it, which are in the plural."""
+    if count == 1:
+        what = re.sub(r"s\b", "", what, count=1)
+        what = what.replace(" were ", " was ", 1).replace(" have ", " has ", 1)
+    return f"{count} {what}"
+
+
 def check_counters(report, counters):
     for counter in counters:
         if counter["name"] in COUNTED and counter.get("value"):
             severity, what, remedy = COUNTED[counter["name"]]
             report.add(counter["name"].replace("_", "-"), severity,
-                       f"{counter['value']} {what}", remedy)
+                       counted(counter["value"], what), remedy)
 
 
 def findings(system):

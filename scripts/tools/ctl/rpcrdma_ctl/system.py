@@ -174,11 +174,11 @@ class System:
         return int(self.read(f"/sys/class/net/{netdev}/mtu") or 0)
 
     def mtu_towards(self, host, local):
-        """Return the MTU of the interface towards a host, or 0."""
+        """Return the MTU of the interface towards a host; 0 if there is none, or it is this host."""
         command = ["ip", "-o", "route", "get", host] + (["from", local] if local else [])
         status, output = self.run(*command)
         match = re.search(r" dev (\S+)", output)
-        return self.mtu(match[1]) if match and not status else 0
+        return self.mtu(match[1]) if match and not status and match[1] != "lo" else 0
 
     def ping(self, host, size):
         """Return whether a host answers a packet of size bytes of data; None: no ping."""
