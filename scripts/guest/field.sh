@@ -93,7 +93,9 @@ recipe ctl.unreachable ctl_unreachable
 recipe ctl.openings ctl_openings
 recipe ctl.gids ctl_gids
 recipe ctl.lost mounted 4.2 ctl_lost
+recipe ctl.rejected ctl_rejected
 recipe ctl.auth ctl_auth
+recipe ctl.auths ctl_auths
 recipe ctl.reload mounted 4.2 ctl_reload
 
 recipe hosts.3 mounted 3 work_hosts 3

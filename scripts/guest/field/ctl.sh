@@ -25,22 +25,21 @@ ctl_apart()
 # A connection comes and goes.
 ctl_events()
 {
-	local pid
-	client $CTL events >/tmp/events.log 2>&1 &
-	pid=$!
-	wait_for 20 events_seen
-	kill $pid
-	wait $pid 2>/dev/null || true
+	client_begin $CTL events >/tmp/events.log 2>&1
+	wait_for 60 events_seen
+	kill $CLIENT_PID
+	wait $CLIENT_PID 2>/dev/null || true
 	screen events cat /tmp/events.log
 	grep -qE "client $CLIENT4:[0-9]+ - $ADDR4:20049, version 2 \\(both\\), open" /tmp/events.log ||
 		{ cat /tmp/events.log; complain "no connection has opened"; }
 }
 
-# Mount and unmount, until the program has seen the end of a connection.
+# Mount and unmount, until the program, which may be slow to begin, has seen a connection from
+# its beginning to its end.
 events_seen()
 {
 	mount_works 4.2 && umount_works && settle
-	grep -q closing /tmp/events.log
+	sed '1,/, open$/d' /tmp/events.log | grep -q ', closing'
 }
 
 # The client's port is down, and then its device is gone.
@@ -104,6 +103,7 @@ ctl_never_pulled()
 	load_begin 600
 	impair server delay 20ms
 	wait_for 60 not_pulled
+	found ctl_server never-pulled
 	screen never-pulled cat /tmp/ctl.log
 	heal
 	restore
@@ -113,12 +113,14 @@ ctl_never_pulled()
 	set_format usual
 }
 
+overdue() { [ "$(sum_of server dones_overdue)" -gt 0 ]; }
+
 # Lose what the client sends for longer than svc_done_timeout.
 not_pulled()
 {
 	local status=0
 	impair client loss 100%
-	wait_for 3 found ctl_server never-pulled >/dev/null || status=$?
+	wait_for 3 overdue || status=$?
 	heal
 	impair server delay 20ms
 	return $status
@@ -128,13 +130,13 @@ not_pulled()
 ctl_memory()
 {
 	local i pids=()
-	not_found ctl_server refused-no-memory
+	mark ctl_server
 	set_until_end svc_max_memory=1
 	for i in {1..24}; do
-		client $PING -c 1000 -i 0.05 -t 20 $ADDR4 >/dev/null 2>&1 &
-		pids+=($!)
+		client_begin $PING -c 1000 -i 0.05 -t 20 $ADDR4 >/dev/null 2>&1
+		pids+=("$CLIENT_PID")
 	done
-	wait_for 30 found ctl_server refused-no-memory
+	wait_for 60 raised ctl_server refused_no_memory >/dev/null
 	screen memory cat /tmp/ctl.log
 	kill "${pids[@]}" 2>/dev/null || true
 	wait "${pids[@]}" 2>/dev/null || true
@@ -145,11 +147,10 @@ ctl_memory()
 # Each cause of a failed attempt to connect is counted.
 ctl_causes()
 {
-	not_found ctl unresolved rejects-by-peer unreachable
+	mark ctl
 	cannot_mount 203.0.113.77
-	found ctl unresolved
 	ping_with --reject -- cannot_mount $ADDR4 port=$PING_PORT
-	found ctl rejects-by-peer
+	raised ctl unresolved rejects_by_peer connects_failed
 	screen causes cat /tmp/ctl.log
 }
 
@@ -165,7 +166,7 @@ cannot_mount()
 ctl_lost()
 {
 	local before
-	not_found ctl wr-failures
+	mark ctl
 	before=$(connects)
 	load_begin 600
 	impair client loss 100%
@@ -174,27 +175,83 @@ ctl_lost()
 	heal
 	reconnected $before
 	load_stop 1
-	found ctl wr-failures
+	raised ctl wr_failures
 }
 
 opening() { connections | grep '^role=server ' | grep -qv ' state=open '; }
+
+# A client is killed before the server's answer has arrived: its connection manager rejects that.
+ctl_rejected()
+{
+	mark ctl_server
+	client ip neigh replace $ADDR4 lladdr $MAC dev c0 nud permanent
+	impair server delay 3s
+	client_begin $PING -c 1 -t 100 $ADDR4 >/dev/null 2>&1
+	wait_for 30 opening
+	kill -KILL $CLIENT_PID
+	wait $CLIENT_PID 2>/dev/null || true
+	wait_for 60 raised ctl_server rejects_other >/dev/null
+	heal
+	client ip neigh del $ADDR4 dev c0
+}
+
+# ping_fails [OPTION...]
+ping_fails() { ! client timeout -s KILL 60 $PING -t 20 -c 1 "$@" $ADDR4 >/dev/null 2>&1 || complain "it is accepted: $*"; }
+
+# Host authentication fails for each reason, at a server and at a client. rpcrdma-ping is the
+# other end.
+ctl_auths()
+{
+	local me=p.example.test secret=/tmp/ping.secret with conf=/tmp/openssl.cnf
+	head -c 32 /dev/urandom >$secret
+	head -c 32 /dev/urandom >$secret.other
+	keyctl padd logon rpcrdma:$me @u <$secret >/dev/null
+	with=("--identity=$me" "--secret=$secret")
+	mark ctl ctl_server
+
+	set_until_end svc_host_auth=2
+	ping_fails --identity=$me --secret=$secret.other
+	ping_fails --identity=stranger.example.test --secret=$secret
+	ping_fails
+	ping_fails -v 1
+	printf another.example.test | keyctl padd user rpcrdma-peer:$CLIENT4 @u >/dev/null
+	ping_fails "${with[@]}"
+	keyctl unlink "$(keyctl search @u user rpcrdma-peer:$CLIENT4)" @u
+	# This kernel has no Diffie-Hellman.
+	set_until_end auth_dh=2
+	ping_fails "${with[@]}"
+	restore
+	raised ctl_server auths_wrong_proof auths_unknown auths_not_offered \
+		auths_version_1 auths_wrong_identity auths_no_hash
+
+	set_until_end host_identity=$me
+	ping_with "${with[@]/%secret/secret.other}" -- cannot_mount $ADDR4 port=$PING_PORT
+	set_until_end host_auth=0
+	ping_with "${with[@]}" -- cannot_mount $ADDR4 port=$PING_PORT
+	# A server whose libcrypto has no algorithms
+	printf '%s\n' 'openssl_conf = a' '[a]' 'providers = b' '[b]' 'base = c' '[c]' 'activate = 1' >$conf
+	echo 1 >$CTL_PARAMETERS/host_auth
+	OPENSSL_CONF=$conf ping_with "${with[@]}" -- cannot_mount $ADDR4 port=$PING_PORT
+	restore
+	keyctl unlink "$(keyctl search @u logon rpcrdma:$me)" @u
+	raised ctl auths_refused auths_peer_requires auths_unavailable
+	screen auths cat /tmp/ctl.log
+}
 
 # A client stops before it confirms its connection: the server's answer is delayed, and the
 # client does not have to ask for the server's hardware address.
 ctl_openings()
 {
-	local pid
-	not_found ctl_server openings-overdue
+	mark ctl_server
 	client ip neigh replace $ADDR4 lladdr $MAC dev c0 nud permanent
 	impair server delay 3s
-	client $PING -c 1 -t 100 $ADDR4 >/dev/null 2>&1 &
-	pid=$!
+	client_begin $PING -c 1 -t 100 $ADDR4 >/dev/null 2>&1
 	wait_for 30 opening
-	kill -STOP $pid
+	kill -STOP $CLIENT_PID
 	heal
-	wait_for 60 found ctl_server openings-overdue >/dev/null
+	wait_for 90 raised ctl_server openings_overdue >/dev/null
 	screen openings cat /tmp/ctl.log
-	kill -KILL $pid
-	wait $pid 2>/dev/null || true
+	kill -KILL $CLIENT_PID
+	wait $CLIENT_PID 2>/dev/null || true
 	client ip neigh del $ADDR4 dev c0
 }

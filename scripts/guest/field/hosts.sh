@@ -20,6 +20,13 @@ client()
 	nsenter --net=/run/netns/$NETNS "$@"
 }
 
+# client_begin COMMAND...: the same in the background; CLIENT_PID is that process
+client_begin()
+{
+	nsenter --net=/run/netns/$NETNS "$@" &
+	CLIENT_PID=$!
+}
+
 # The devices are d0 with rxe0 at the server, and c0 with rxec at the client.
 hosts_up()
 {

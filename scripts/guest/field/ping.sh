@@ -76,7 +76,7 @@ ping_auth()
 	keyctl padd logon rpcrdma:ping.example.test @u <$secret >/dev/null
 	set_until_end svc_host_auth=2
 	ping_says 0 'host auth   authenticated: ' $me --secret=$secret -c 2 $ADDR4
-	cp /tmp/ping.log $RUN/screens/ping-auth
+	screen ping-auth cat /tmp/ping.log
 	ping_says 0 '"state": "authenticated"' --json $me --secret=$secret -c 2 $ADDR4
 	ping_says 9 'refuses this host' $me --secret=$secret.other $ADDR4
 	ping_says 9 'requires host authentication' $ADDR4
