@@ -13,39 +13,33 @@ extern "C" {
 #endif
 
 /**
- * rpcrdma_core_send_size() - get the size of the buffer to allocate for a message
- * @core: connection
- * @octets: bytes of the message
- * @failed: the size that could not be allocated, 0 at first
- *
- * Context: any.
- * Return: bytes; 0 if there is none, or no other size.
- */
-u32 rpcrdma_core_send_size(const struct rpcrdma_ep_core *core, u32 octets,
-			   u32 failed);
-
-/**
- * rpcrdma_core_send_buffer() - give a context a buffer of its own, and free the one it had
- * @s: Send context
- * @buf: buffer
- * @addr: address of @buf for the device
- * @size: bytes of the buffer
- *
- * The caller owns @s; the teardown is held off, or the lock is held.
- */
-void rpcrdma_core_send_buffer(struct rpcrdma_send *s, void *buf, u64 addr,
-			      u32 size);
-
-/**
- * rpcrdma_core_send_exchange() - exchange buffers with a free context that has a larger
- *	one
- * @s: Send context
+ * rpcrdma_core_send_larger() - give a context a larger buffer
+ * @s: Send context, which the caller owns
  * @octets: bytes that the buffer must have at least
  *
- * Context: lock held.
- * Return: false if there is none.
+ * If memory is short, the buffer is only as large as necessary, or that of a free context.
+ * A client does not wait for memory that may become free only after it has sent the
+ * message.
+ * Context: process context, no lock held.
+ * Return: 0; -EMSGSIZE if the peer accepts no such message; -ENOTCONN if the connection is
+ *	closing; -ENOMEM.
  */
-bool rpcrdma_core_send_exchange(struct rpcrdma_send *s, u32 octets);
+int rpcrdma_core_send_larger(struct rpcrdma_send *s, u32 octets);
+
+/**
+ * rpcrdma_core_send_room() - ensure that a context has space for a message
+ * @s: Send context, which the caller owns
+ * @octets: bytes of the message
+ *
+ * Context: process context, no lock held.
+ * Return: 0, or an errno of rpcrdma_core_send_larger().
+ */
+static inline int rpcrdma_core_send_room(struct rpcrdma_send *s, u32 octets)
+{
+	if (__builtin_expect(octets <= s->size, 1))
+		return 0;
+	return rpcrdma_core_send_larger(s, octets);
+}
 
 /**
  * rpcrdma_core_send_free_surplus() - free the least recently used of the free buffers
@@ -57,7 +51,7 @@ bool rpcrdma_core_send_exchange(struct rpcrdma_send *s, u32 octets);
 u32 rpcrdma_core_send_free_surplus(struct rpcrdma_ep_core *core);
 
 /**
- * rpcrdma_core_send_begin() - begin a message that is sent as a single one
+ * rpcrdma_core_send_fits() - begin a message, if the buffer has space for it
  * @s: Send context
  * @kind: Call, Reply or control message
  * @format: format of the message
@@ -65,15 +59,14 @@ u32 rpcrdma_core_send_free_surplus(struct rpcrdma_ep_core *core);
  * @octets: bytes of payload
  * @lists: NULL for a message without chunks
  *
- * Write its header, if the buffer has space for that and for the payload. s->header_len
- * and s->len are set. The caller owns @s.
+ * The fast path of rpcrdma_core_send_begin().
  * Return: false if a larger buffer is needed.
  */
-static inline bool rpcrdma_core_send_begin(struct rpcrdma_send *s,
-					   enum rpcrdma_kind kind,
-					   enum rpcrdma_format format, u32 xid,
-					   u32 octets,
-					   const struct rpcrdma_lists *lists)
+static inline bool rpcrdma_core_send_fits(struct rpcrdma_send *s,
+					  enum rpcrdma_kind kind,
+					  enum rpcrdma_format format, u32 xid,
+					  u32 octets,
+					  const struct rpcrdma_lists *lists)
 {
 	struct rpcrdma_conn *conn = &s->core->conn;
 	u32 header = lists ? rpcrdma_encode_rpc(conn, (u8 *)s->buf, s->size,
@@ -88,6 +81,52 @@ static inline bool rpcrdma_core_send_begin(struct rpcrdma_send *s,
 	if (__builtin_expect(!lists, 1))
 		rpcrdma_encode_plain(conn, (u8 *)s->buf, kind, xid);
 	return true;
+}
+
+/**
+ * rpcrdma_core_send_begin_larger() - begin a message in a larger buffer
+ * @s: Send context
+ * @kind: Call, Reply or control message
+ * @format: format of the message
+ * @xid: XID of the RPC
+ * @octets: bytes of payload
+ * @lists: NULL for a message without chunks
+ *
+ * The slow path of rpcrdma_core_send_begin().
+ * Context: process context, no lock held.
+ * Return: 0, or an errno of rpcrdma_core_send_larger().
+ */
+int rpcrdma_core_send_begin_larger(struct rpcrdma_send *s,
+				   enum rpcrdma_kind kind,
+				   enum rpcrdma_format format, u32 xid,
+				   u32 octets,
+				   const struct rpcrdma_lists *lists);
+
+/**
+ * rpcrdma_core_send_begin() - begin a message that is sent as a single one
+ * @s: Send context, which the caller owns
+ * @kind: Call, Reply or control message
+ * @format: format of the message
+ * @xid: XID of the RPC
+ * @octets: bytes of payload, at most 64 KiB
+ * @lists: NULL for a message without chunks
+ *
+ * Write its header, and ensure that the payload has space after it. s->header_len and
+ * s->len are set.
+ * Context: process context, no lock held.
+ * Return: 0, or an errno of rpcrdma_core_send_larger().
+ */
+static inline int rpcrdma_core_send_begin(struct rpcrdma_send *s,
+					  enum rpcrdma_kind kind,
+					  enum rpcrdma_format format, u32 xid,
+					  u32 octets,
+					  const struct rpcrdma_lists *lists)
+{
+	if (__builtin_expect(rpcrdma_core_send_fits(s, kind, format, xid,
+						    octets, lists), 1))
+		return 0;
+	return rpcrdma_core_send_begin_larger(s, kind, format, xid, octets,
+					      lists);
 }
 
 #ifdef __cplusplus

@@ -45,16 +45,6 @@ void rpcrdma_core_stream_init(struct rpcrdma_stream *st, enum rpcrdma_kind kind,
 			      const struct rpcrdma_lists *lists);
 
 /**
- * rpcrdma_core_stream_charge() - charge a continued Reply to the peer, before it is sent
- * @core: connection
- * @st: continued message
- *
- * Context: no lock held.
- */
-void rpcrdma_core_stream_charge(struct rpcrdma_ep_core *core,
-				struct rpcrdma_stream *st);
-
-/**
  * rpcrdma_core_stream_free() - free a continued message that was not sent, and uncharge it
  * @st: continued message
  *
@@ -70,7 +60,7 @@ void rpcrdma_core_stream_free(struct rpcrdma_stream *st);
  * @x: RPC
  *
  * The first message is posted now, with the registrations of @mrs.
- * Context: lock held.
+ * Context: no lock held.
  * Return: as for rpcrdma_core_send_call().
  */
 int rpcrdma_core_send_continued_call(struct rpcrdma_ep_core *core,
@@ -85,9 +75,9 @@ int rpcrdma_core_send_continued_call(struct rpcrdma_ep_core *core,
  * @t: Writes before its last message, or NULL
  * @inv_handle: handle to invalidate at the peer, or 0
  *
- * Context: lock held.
- * Return: 0, possibly with RPCRDMA_TODO_WRITES as for rpcrdma_core_send_reply();
- *	-ENOTCONN: call st->work.done() without the lock, which ends @t, too.
+ * It is charged to the peer. @st and @t are consumed.
+ * Context: no lock held.
+ * Return: 0 or -ENOTCONN.
  */
 int rpcrdma_core_send_continued_reply(struct rpcrdma_ep_core *core,
 				      struct rpcrdma_stream *st,

@@ -203,7 +203,7 @@ void rpcrdma_core_open_later(struct rpcrdma_ep_core *core);
 struct rpcrdma_setup_step rpcrdma_core_setup(struct rpcrdma_ep_core *core,
 					     int result);
 
-/* ---- Control messages for the transport; the lock is held ---- */
+/* ---- Control messages for the transport; no lock held ---- */
 
 /**
  * rpcrdma_core_send_error() - queue the ERROR that refuses a Call (7)
@@ -214,10 +214,9 @@ struct rpcrdma_setup_step rpcrdma_core_setup(struct rpcrdma_ep_core *core,
  * @arg1: second word of error data
  *
  * A connection that is not open drops it.
- * Return: events, RPCRDMA_EV_*.
  */
-u32 rpcrdma_core_send_error(struct rpcrdma_ep_core *core, u32 xid, u32 code,
-			    u32 arg0, u32 arg1);
+void rpcrdma_core_send_error(struct rpcrdma_ep_core *core, u32 xid, u32 code,
+			     u32 arg0, u32 arg1);
 
 /**
  * rpcrdma_core_send_done() - queue the DONE for a Reply (DR 4.1.3)
@@ -226,10 +225,9 @@ u32 rpcrdma_core_send_error(struct rpcrdma_ep_core *core, u32 xid, u32 code,
  * @inv_handle: handle to invalidate at the peer, or 0
  *
  * A connection that is not open drops it.
- * Return: events, RPCRDMA_EV_*.
  */
-u32 rpcrdma_core_send_done(struct rpcrdma_ep_core *core, u32 xid,
-			   u32 inv_handle);
+void rpcrdma_core_send_done(struct rpcrdma_ep_core *core, u32 xid,
+			    u32 inv_handle);
 
 /* ---- Teardown ---- */
 

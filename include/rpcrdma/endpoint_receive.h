@@ -164,7 +164,7 @@ void rpcrdma_core_recv_freed(struct rpcrdma_ep_core *core,
  * rpcrdma_core_recvs_end() - report that the teardown has ended
  * @core: connection
  *
- * Context: lock held.
+ * Context: no lock held.
  * Return: true if its reference is to be dropped now; the last Receive that the
  *	transport holds drops it otherwise.
  */

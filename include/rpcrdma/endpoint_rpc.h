@@ -6,6 +6,7 @@
 #define RPCRDMA_ENDPOINT_RPC_H
 
 #include "endpoint_send.h"
+#include "errors.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -16,7 +17,7 @@ extern "C" {
  * @core: connection
  *
  * If not, the host is asked to notify of write space.
- * Context: lock held.
+ * Context: no lock held.
  * Return: true if so.
  */
 bool rpcrdma_core_may_call(struct rpcrdma_ep_core *core);
@@ -25,32 +26,38 @@ bool rpcrdma_core_may_call(struct rpcrdma_ep_core *core);
  * rpcrdma_core_send_get() - take a free Send context
  * @core: connection
  *
- * Context: lock held.
+ * Context: no lock held.
  * Return: the context, or NULL.
  */
 struct rpcrdma_send *rpcrdma_core_send_get(struct rpcrdma_ep_core *core);
+
+/**
+ * rpcrdma_core_can_reserve_reply() - check if rpcrdma_core_reserve_reply() has a context
+ * @core: connection
+ *
+ * If not, the host is asked to notify of write space.
+ * Context: no lock held.
+ * Return: true if so.
+ */
+bool rpcrdma_core_can_reserve_reply(struct rpcrdma_ep_core *core);
 
 /**
  * rpcrdma_core_reserve_reply() - take a free Send context for a Reply, before its Call
  *	is processed
  * @core: connection
  *
- * Context: lock held.
+ * Context: no lock held.
  * Return: the context, or NULL.
  */
 struct rpcrdma_send *rpcrdma_core_reserve_reply(struct rpcrdma_ep_core *core);
 
 /**
- * rpcrdma_core_send_put() - release a context that was not sent
- * @core: connection
+ * rpcrdma_core_send_put() - release a context that was not sent, and the work attached to it
  * @s: Send context
- * @done_list: list that retired work is appended to
  *
- * The work attached to it is appended to @done_list.
- * Context: lock held.
+ * Context: no lock held.
  */
-void rpcrdma_core_send_put(struct rpcrdma_ep_core *core, struct rpcrdma_send *s,
-			   struct list_head *done_list);
+void rpcrdma_core_send_put(struct rpcrdma_send *s);
 
 /**
  * rpcrdma_core_send_call() - send the Call in core->call_send
@@ -79,14 +86,45 @@ int rpcrdma_core_send_call(struct rpcrdma_ep_core *core, struct rpcrdma_send *s,
  * @format: format of the message
  * @lists: chunk lists of the message
  *
+ * The caller then passes the result, core->todo, and whether s->exposed was set to
+ * rpcrdma_core_reply_left(), unless all of them are 0.
  * Context: lock held.
- * Return: 0, @s and @t are consumed; -ENOTCONN: release @s, to which @t is attached,
- *	unless RPCRDMA_TODO_WRITES: the Writes of @t are to be posted, and @s follows them.
+ * Return: 0 or -ENOTCONN.
  */
 int rpcrdma_core_send_reply(struct rpcrdma_ep_core *core,
 			    struct rpcrdma_send *s, struct rpcrdma_transfer *t,
 			    u32 inv_handle, enum rpcrdma_format format,
 			    const struct rpcrdma_lists *lists);
+
+/**
+ * rpcrdma_core_reply_left() - do what rpcrdma_core_send_reply() has left
+ * @s: Send context with the Reply; it and @t are consumed
+ * @t: Writes, or NULL
+ * @rc: result of rpcrdma_core_send_reply()
+ * @todo: RPCRDMA_TODO_*, from rpcrdma_core_take_todo()
+ * @exposes: s->exposed was set, so that the teardown was held off
+ *
+ * Context: no lock held.
+ */
+void rpcrdma_core_reply_left(struct rpcrdma_send *s, struct rpcrdma_transfer *t,
+			     int rc, u32 todo, bool exposes);
+
+/**
+ * rpcrdma_core_call_refused() - call rpcrdma_call_refused() for a Call of this end
+ * @core: connection
+ * @rx: the ERROR
+ * @call: geometry of the Call
+ * @call_lists: its chunk lists
+ * @retry_limits: what to regard when it is planned again
+ *
+ * Context: no lock held.
+ * Return: as rpcrdma_call_refused() does.
+ */
+int rpcrdma_core_call_refused(struct rpcrdma_ep_core *core,
+			      const struct rpcrdma_rx *rx,
+			      const struct rpcrdma_call *call,
+			      const struct rpcrdma_lists *call_lists,
+			      struct rpcrdma_retry_limits *retry_limits);
 
 #ifdef __cplusplus
 }

@@ -209,10 +209,10 @@ void rpcrdma_core_events(struct rpcrdma_ep_core *core, u32 events);
  * rpcrdma_core_stall_expired() - handle the end of the stall timer
  * @core: connection
  *
- * Context: lock held.
- * Return: events, RPCRDMA_EV_*.
+ * The connection is closed if the window has been closed for too long.
+ * Context: no lock held.
  */
-u32 rpcrdma_core_stall_expired(struct rpcrdma_ep_core *core);
+void rpcrdma_core_stall_expired(struct rpcrdma_ep_core *core);
 
 /**
  * rpcrdma_core_rdma() - post work without a message, or queue it

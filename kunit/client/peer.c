@@ -244,7 +244,7 @@ static bool peer_reply(struct rpcrdma_recv *rv, u32 want, u32 bad)
 		s = peer_send_get(ep);
 		if (!s)
 			goto out_rw;
-		if (rpcrdma_send_room(s, ep->params.send_size, GFP_KERNEL)) {
+		if (rpcrdma_core_send_room(s, ep->params.send_size)) {
 			rpcrdma_send_put(s);
 			goto out_rw;
 		}

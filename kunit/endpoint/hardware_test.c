@@ -594,7 +594,7 @@ static void hardware_send_buffers(struct kunit *test)
 	nr = shim_send_buffers(ep, octets);
 	s = rpcrdma_send_get(ep);
 	KUNIT_ASSERT_NOT_NULL(test, s);
-	rc = rpcrdma_send_larger(s, octets, GFP_KERNEL);
+	rc = rpcrdma_core_send_larger(s, octets);
 	KUNIT_ASSERT_EQ(test, rc, 0);
 	KUNIT_EXPECT_EQ(test, shim_send_buffers(ep, octets), nr + 1);
 
@@ -603,13 +603,13 @@ static void hardware_send_buffers(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, other);
 	if (!nr) {
 		memdev_fail_own(shim_memdev, 1);
-		rc = rpcrdma_send_larger(other, octets, GFP_KERNEL);
+		rc = rpcrdma_core_send_larger(other, octets);
 		KUNIT_EXPECT_TRUE(test, memdev_failed(shim_memdev));
 		KUNIT_EXPECT_EQ(test, rc, -ENOMEM);
 	}
 	rpcrdma_send_put(s);
 	memdev_fail_own(shim_memdev, 1);
-	rc = rpcrdma_send_larger(other, octets, GFP_KERNEL);
+	rc = rpcrdma_core_send_larger(other, octets);
 	KUNIT_EXPECT_TRUE(test, memdev_failed(shim_memdev));
 	KUNIT_EXPECT_EQ(test, rc, 0);
 	KUNIT_EXPECT_GE(test, other->size, octets);
@@ -621,7 +621,7 @@ static void hardware_send_buffers(struct kunit *test)
 	s = rpcrdma_send_get(ep);
 	KUNIT_ASSERT_NOT_NULL(test, s);
 	memdev_fail_own(shim_memdev, 1);
-	rc = rpcrdma_send_larger(s, octets / 2, GFP_KERNEL);
+	rc = rpcrdma_core_send_larger(s, octets / 2);
 	KUNIT_EXPECT_EQ(test, rc, 0);
 	KUNIT_EXPECT_EQ(test, s->size, octets / 2);
 	rpcrdma_send_put(s);

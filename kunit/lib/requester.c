@@ -49,7 +49,7 @@ static int shim_rpc_try_locked(struct shim_side *side, struct shim_rpc *rpc)
 	s = rpcrdma_send_for_call(ep);
 	if (!s)
 		return -EAGAIN;
-	rc = rpcrdma_send_room(s, room, GFP_KERNEL);
+	rc = rpcrdma_core_send_room(s, room);
 	if (!rc)
 		rc = shim_rpc_map(ep, rpc);
 	if (rc)

@@ -149,8 +149,7 @@ static struct rpcrdma_send *shim_wait_send(struct rpcrdma_ep *ep)
 			return NULL;
 		schedule_timeout_uninterruptible(1);
 	}
-	if (!rpcrdma_send_room(s, rpcrdma_conn_limits(&ep->core.conn).send_inline,
-			       GFP_KERNEL))
+	if (!rpcrdma_core_send_room(s, rpcrdma_conn_limits(&ep->core.conn).send_inline))
 		return s;
 	rpcrdma_send_put(s);
 	return NULL;

@@ -82,7 +82,7 @@ void endpoint::poll()
 bool endpoint::receive(received *rv)
 {
 	enum rpcrdma_outcome what;
-	bool ours;
+	bool ours, late;
 
 	if (rv->turn != ++last_received_)
 		w_.complain(std::string(name) +
@@ -94,6 +94,7 @@ bool endpoint::receive(received *rv)
 	if (params.refuses_props)
 		spoil_props(rv);
 	rpcrdma_core_receive_prepare(this, rv);
+	lock();
 	what = rpcrdma_core_receive(this, rv);
 	if (rv->rx.payload_offset + rv->rx.payload_length > rv->octets)
 		w_.complain("a payload exceeds its message");
@@ -104,6 +105,9 @@ bool endpoint::receive(received *rv)
 		model_received(rv);
 		arrivals.events |= RPCRDMA_EV_CONTROL | RPCRDMA_EV_WINDOW;
 	}
+	/* The connection may close as soon as the lock is released. */
+	late = is_closing();
+	unlock();
 	if (what == RPCRDMA_OUTCOME_RELEASE) {
 		if (rv->large)
 			w_.complain("a posted Receive holds other memory");
@@ -112,6 +116,11 @@ bool endpoint::receive(received *rv)
 	}
 	ours = what != RPCRDMA_OUTCOME_DELIVER &&
 	       !rpcrdma_core_receive_finish(this, rv, what);
+	if (what != RPCRDMA_OUTCOME_DELIVER)
+		late = is_closing();
+	if (!ours && late && rv->verdict == RPCRDMA_RX_CALL)
+		w_.complain(std::string(name) +
+			    ": a Call arrives whose Reply cannot be sent");
 	if (what == RPCRDMA_OUTCOME_CLOSE && !is_closing())
 		w_.complain(std::string(name) +
 			    ": continues after a protocol violation");
@@ -162,9 +171,6 @@ void endpoint::check_invalidation(const received *rv, enum rpcrdma_outcome what)
 /* Pass a message to the transport. */
 void endpoint::dispatch(received *rv)
 {
-	if (is_closing() && rv->verdict == RPCRDMA_RX_CALL)
-		w_.complain(std::string(name) +
-			    ": a Call arrives whose Reply cannot be sent");
 	if (rv->assembled && rv->payload_len != rv->rx.total_length)
 		w_.complain("parts of a message are missing");
 	if (!told_open_ && !is_closing())

@@ -127,7 +127,7 @@ void endpoint::leave()
 
 void endpoint::act(u32 what, u64 arg)
 {
-	u32 ev = 0;
+	bool was_open;
 
 	switch (what) {
 	case NOTICE:
@@ -153,10 +153,10 @@ void endpoint::act(u32 what, u64 arg)
 		break;
 	case STALL:
 		stall_armed_ = false;
-		ev = rpcrdma_core_stall_expired(this);
-		if ((ev & RPCRDMA_EV_CLOSE) && !excused)
+		was_open = is_open();
+		rpcrdma_core_stall_expired(this);
+		if (was_open && is_closing() && !excused)
 			w_.complain(std::string(name) + ": " + conn.reason);
-		rpcrdma_core_events(this, ev);
 		break;
 	case OVERDUE:
 		overdue_watched_ = false;
@@ -250,7 +250,9 @@ void endpoint::release_receive(received *rv)
 		return;
 	}
 	w_.sum.receives_given_back += !is_closing();
+	lock();
 	todo = rpcrdma_core_recv_put(this, rv);
+	unlock();
 	if (todo)
 		rpcrdma_core_recv_freed(this, rv, todo);
 	drop(todo == RPCRDMA_RECV_LAST);
@@ -401,6 +403,8 @@ void endpoint::as_model_says()
 
 void endpoint::post_model_grants()
 {
+	bool ok;
+
 	if (granting_)
 		return;
 	granting_ = true;
@@ -410,12 +414,15 @@ void endpoint::post_model_grants()
 	       rpcrdma_sq_room(&sq, 1)) {
 		rpcrdma_send *s = rpcrdma_core_send_get(this);
 
-		if (!s || room(s, RPCRDMA_SMALL_SEND))
+		if (!s || rpcrdma_core_send_room(s, RPCRDMA_SMALL_SEND))
 			break;
 		s->len = rpcrdma_encode_header(&conn, s->buf, s->size, 0,
 					       RDMA2_NOMSG, 0, nullptr);
+		lock();
 		conn.sent++;
-		if (!rpcrdma_core_post_control(this, s, 0)) {
+		ok = rpcrdma_core_post_control(this, s, 0);
+		unlock();
+		if (!ok) {
 			close("a Send could not be posted");
 			break;
 		}

@@ -208,26 +208,21 @@ public:
 
 	/* Sending */
 	rpcrdma_send *take_reply_send();
-	void put_send(rpcrdma_send *s);
 	/*
 	 * Return the Send context for the next Call of any task, or NULL if no
 	 * Call may be sent now.
 	 */
 	rpcrdma_send *for_call();
-	/* Like the module's rpcrdma_send_begin() */
+	/* rpcrdma_core_send_begin(), until there is memory */
 	int begin(rpcrdma_send *s, enum rpcrdma_kind kind,
 		  enum rpcrdma_format format, u32 xid, u32 octets,
 		  const rpcrdma_lists *lists);
 	int send_call(rpcrdma_send *s, list_head *mrs,
 		      enum rpcrdma_format format, const rpcrdma_lists *lists,
 		      rpcrdma_exchange *x);
-	int send_continued_call(stream *st, list_head *mrs,
-				rpcrdma_exchange *x);
 	void send_reply(rpcrdma_send *s, transfer *writes, u32 inv_handle,
 			enum rpcrdma_format format, const rpcrdma_lists *lists);
-	void send_continued_reply(stream *st, transfer *writes, u32 inv_handle);
 	void send_error(u32 xid, u32 code, u32 arg0, u32 arg1);
-	void send_done(u32 xid, u32 inv_handle);
 	stream *new_stream(enum rpcrdma_kind kind, u32 xid,
 			   const rpcrdma_lists *lists, std::vector<u8> octets);
 
@@ -299,6 +294,7 @@ public:
 	/* The port: what the core calls */
 	void lock();
 	void unlock();
+	void needs_lock();
 	void lock_mrs();
 	void unlock_mrs();
 	void queued(const rpcrdma_work *w);
@@ -402,18 +398,15 @@ private:
 	void offer_auth();
 	u32 answer_auth();
 
-	u32 finish();
 	void change(rpcrdma_quota_change *c);
 	rpcrdma_quota_change change(rpcrdma_quota_action what,
 				    rpcrdma_quota_use use, u64 octets,
 				    u32 count);
-	void finish(list_head *done, bool ok);
 	static rpcrdma_ep_params settings_of(const endpoint_params &p);
 	void free_sends_of();
 	void check_sends();
 	void check_charges();
 	u32 own_buffers() const;
-	int room(rpcrdma_send *s, u32 octets);
 	bool submit(rpcrdma_chain *chain, const rpcrdma_work &w);
 	void check_device(const rpcrdma_chain &chain);
 	static u32 count(const list_head &list);

@@ -27,14 +27,20 @@ void endpoint::lock()
 /* Other contexts can act now. */
 void endpoint::unlock()
 {
-	if (!locked_)
-		w_.complain(std::string(name) + ": releases a lock twice");
+	needs_lock();
 	locked_ = false;
 	if (closes_) {
 		closes_ = false;
 		close(nullptr);
 	}
 	post_model_grants();
+}
+
+/* Complain if what needs the lock is done without it. */
+void endpoint::needs_lock()
+{
+	if (!locked_)
+		w_.complain(std::string(name) + ": does not hold its lock");
 }
 
 void endpoint::lock_mrs()
@@ -51,28 +57,6 @@ void endpoint::unlock_mrs()
 }
 
 /* ---- Entries ---- */
-
-/*
- * Run the actions that a call of the core has returned. Return the remaining
- * events.
- */
-u32 endpoint::finish()
-{
-	const u32 todo = rpcrdma_core_take_todo(this);
-
-	if (todo)
-		rpcrdma_core_finish(this, todo);
-	return todo;
-}
-
-/* As above, after a call that has ended the work in @done. */
-void endpoint::finish(list_head *done, bool ok)
-{
-	const u32 todo = rpcrdma_core_take_todo(this);
-
-	rpcrdma_core_end(this, todo, done, ok);
-	post_model_grants();
-}
 
 u32 endpoint::count(const list_head &list)
 {
@@ -98,72 +82,33 @@ rpcrdma_send *endpoint::for_call()
 	return rpcrdma_core_may_call(this) ? call_send : nullptr;
 }
 
-void endpoint::put_send(rpcrdma_send *s)
-{
-	list_head done;
-
-	list_init(&done);
-	rpcrdma_core_send_put(this, s, &done);
-	finish(&done, false);
-}
-
-int endpoint::room(rpcrdma_send *s, u32 octets)
-{
-	u32 size = rpcrdma_core_send_size(this, octets, 0);
-	bool ok;
-
-	if (octets <= s->size)
-		return 0;
-	if (!size)
-		return -EMSGSIZE;
-	if (!enter())
-		return -ENOTCONN;
-	for (; size; size = rpcrdma_core_send_size(this, octets, size)) {
-		u64 addr;
-		void *buf = new_buffer(size, &addr);
-
-		if (!buf)
-			continue;
-		rpcrdma_core_send_buffer(s, buf, addr, size);
-		leave();
-		return 0;
-	}
-	ok = rpcrdma_core_send_exchange(s, octets);
-	leave();
-	return ok ? 0 : -ENOMEM;
-}
-
 int endpoint::begin(rpcrdma_send *s, enum rpcrdma_kind kind,
 		    enum rpcrdma_format format, u32 xid, u32 octets,
 		    const rpcrdma_lists *lists)
 {
-	while (!rpcrdma_core_send_begin(s, kind, format, xid, octets, lists)) {
-		const int rc =
-			room(s, rpcrdma_header_octets(&conn, lists) + octets);
+	int rc;
 
-		/* If there is no memory, the caller retries, here at once. */
-		if (rc && rc != -ENOMEM)
-			return rc;
-	}
-	return 0;
+	/* If there is no memory, the caller retries, here at once. */
+	do {
+		rc = rpcrdma_core_send_begin(s, kind, format, xid, octets,
+					     lists);
+	} while (rc == -ENOMEM);
+	return rc;
 }
 
 int endpoint::send_call(rpcrdma_send *s, list_head *list,
 			enum rpcrdma_format format, const rpcrdma_lists *lists,
 			rpcrdma_exchange *x)
 {
-	const int rc = rpcrdma_core_send_call(this, s, list, format, lists, x);
+	u32 todo;
+	int rc;
 
-	finish();
-	return rc;
-}
-
-int endpoint::send_continued_call(stream *st, list_head *list,
-				  rpcrdma_exchange *x)
-{
-	const int rc = rpcrdma_core_send_continued_call(this, st, list, x);
-
-	finish();
+	lock();
+	rc = rpcrdma_core_send_call(this, s, list, format, lists, x);
+	todo = rpcrdma_core_take_todo(this);
+	unlock();
+	if (todo)
+		rpcrdma_core_finish(this, todo);
 	return rc;
 }
 
@@ -172,57 +117,28 @@ void endpoint::send_reply(rpcrdma_send *s, transfer *writes, u32 inv_handle,
 			  const rpcrdma_lists *lists)
 {
 	const bool exposes = s->exposed;
-	const int rc = rpcrdma_core_send_reply(this, s, writes, inv_handle,
-					       format, lists);
-
-	if (finish() & RPCRDMA_TODO_WRITES) {
-		w_.sum.behind++;
-		rpcrdma_core_transfer_post(writes);
-	} else if (rc) {
-		put_send(s);
-	}
-	if (exposes)
-		leave();
-}
-
-void endpoint::send_continued_reply(stream *st, transfer *writes,
-				    u32 inv_handle)
-{
+	u32 todo;
 	int rc;
-	u32 left;
 
-	rpcrdma_core_stream_charge(this, st);
-	rc = rpcrdma_core_send_continued_reply(this, st, writes, inv_handle);
-	left = rpcrdma_core_take_todo(this);
-	if (left & RPCRDMA_TODO_WRITES) {
-		w_.sum.behind++;
-		rpcrdma_core_transfer_post(writes);
-	} else if (rc) {
-		st->work.done(&st->work, false);
-	}
-	rpcrdma_core_finish(this, left);
+	lock();
+	rc = rpcrdma_core_send_reply(this, s, writes, inv_handle, format,
+				     lists);
+	todo = rpcrdma_core_take_todo(this);
+	unlock();
+	if (rc || todo || exposes)
+		rpcrdma_core_reply_left(s, writes, rc, todo, exposes);
 }
 
 void endpoint::send_error(u32 xid, u32 code, u32 arg0, u32 arg1)
 {
-	const u32 before = conn.pend_count;
-	const u32 events = rpcrdma_core_send_error(this, xid, code, arg0, arg1);
+	const bool was_open = is_open();
+	const u32 waiting = conn.pend_count;
+	const rpcrdma_serial sent = conn.sent;
 
-	if (!is_open() && conn.pend_count != before)
+	rpcrdma_core_send_error(this, xid, code, arg0, arg1);
+	if (!was_open && (conn.pend_count != waiting || conn.sent != sent))
 		w_.complain(std::string(name) +
 			    ": an ERROR is queued that is never sent");
-	rpcrdma_core_events(this, events);
-}
-
-void endpoint::send_done(u32 xid, u32 inv_handle)
-{
-	const u32 before = conn.pend_count;
-	const u32 events = rpcrdma_core_send_done(this, xid, inv_handle);
-
-	if (!is_open() && conn.pend_count != before)
-		w_.complain(std::string(name) +
-			    ": a DONE is queued that is never sent");
-	rpcrdma_core_events(this, events);
 }
 
 stream *endpoint::new_stream(enum rpcrdma_kind kind, u32 xid,
@@ -241,6 +157,7 @@ stream *endpoint::new_stream(enum rpcrdma_kind kind, u32 xid,
 void endpoint::completed(work *w)
 {
 	list_head done;
+	u32 todo;
 
 	if (flushed_)
 		return;
@@ -250,9 +167,12 @@ void endpoint::completed(work *w)
 		return;
 	}
 	list_init(&done);
+	lock();
 	rpcrdma_core_reap(this, static_cast<rpcrdma_chain *>(w)->of, &done);
 	rpcrdma_core_freed(this);
-	finish(&done, true);
+	todo = rpcrdma_core_take_todo(this);
+	unlock();
+	rpcrdma_core_end(this, todo, &done, true);
 	check();
 }
 
@@ -261,6 +181,7 @@ void endpoint::completed(work *w)
 /* A connection may close while transfers wait. */
 void endpoint::wait_in_queue()
 {
+	needs_lock();
 	closes_ |= is_open() && w_.fault(2000);
 }
 
@@ -291,6 +212,7 @@ void endpoint::check_device(const rpcrdma_chain &chain)
 
 bool endpoint::submit(rpcrdma_chain *chain, const rpcrdma_work &w)
 {
+	needs_lock();
 	if (chain->pending)
 		w_.complain(std::string(name) +
 			    ": posts work that is already posted");
@@ -366,6 +288,7 @@ rpcrdma_send *endpoint::first_use(u32 number)
 {
 	send_context &s = sends_[number];
 
+	needs_lock();
 	s.work.chain = &s.chain;
 	s.chain.of = &s.work;
 	return &s;
@@ -447,6 +370,7 @@ bool endpoint::post_receives(received *first)
 {
 	u32 nr = 0;
 
+	needs_lock();
 	for (rpcrdma_recv *rv = first; rv && nr <= conn.recvs_withheld;
 	     rv = rv->next)
 		nr++;
@@ -480,12 +404,14 @@ void endpoint::free_receive(received *rv)
 
 void endpoint::arm_stall(u32 ms)
 {
+	needs_lock();
 	stall_armed_ = true;
 	w_.after((ms + 1) * MILLISECOND, this, STALL);
 }
 
 void endpoint::arm_overdue(u32 ms)
 {
+	needs_lock();
 	if (overdue_watched_)
 		return;
 	overdue_watched_ = true;

@@ -197,6 +197,7 @@ bool endpoint::post_batch(transfer *t)
 	reads_posted_ = std::max(reads_posted_, t->waited);
 	w->chain->requests.clear();
 	chain(t, t->posted, t->batch, &w->chain->requests);
+	w_.sum.behind += t->reply && t->posted == &t->parts;
 	if (t->left)
 		w_.sum.turns++;
 	return submit(w->chain, *w);

@@ -54,7 +54,7 @@ void host::reply(endpoint &from, received *rv)
 		s = rpcrdma_exchange_stray(a.rx, a.bad);
 		from.put(rv);
 		if (s.todo & RPCRDMA_STEP_DONE)
-			from.send_done(s.xid, s.handle);
+			rpcrdma_core_send_done(&from, s.xid, s.handle);
 		return;
 	}
 	task->pinned = true;
@@ -113,8 +113,8 @@ void host::error(endpoint &from, received *rv)
 	geometry(task, &from, &call);
 	rpcrdma_peer_limits_learn(&peer_limits_, w_.now / SECOND, &rv->rx,
 				  &call, &task->x.lists);
-	status = rpcrdma_call_refused(&from.conn, &rv->rx, &call,
-				      &task->x.lists, &task->x.retry_limits);
+	status = rpcrdma_core_call_refused(
+		&from, &rv->rx, &call, &task->x.lists, &task->x.retry_limits);
 	from.put(rv);
 	/*
 	 * The Call was executed, so that the service may recognise another copy
@@ -214,7 +214,7 @@ void host::run_actions(rpc *task, endpoint &from, rpcrdma_step s)
 		}
 
 		if (s.todo & RPCRDMA_STEP_DONE)
-			from.send_done(s.xid, s.handle);
+			rpcrdma_core_send_done(&from, s.xid, s.handle);
 	} while (s.todo & RPCRDMA_STEP_INVALIDATE &&
 		 invalidate(task, from, &s));
 }

@@ -250,7 +250,7 @@ int host::post(rpc *task, endpoint *on, const rpcrdma_call_plan &plan,
 		stream *st = on->new_stream(RPCRDMA_KIND_CALL, task->xid, lists,
 					    std::move(payload));
 
-		rc = on->send_continued_call(st, list, &task->x);
+		rc = rpcrdma_core_send_continued_call(on, st, list, &task->x);
 		if (rc)
 			rpcrdma_core_stream_free(st);
 	} else {

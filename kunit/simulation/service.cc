@@ -32,7 +32,7 @@ void host::end(served *s)
 	s->call.retire(w_, "a Call that is served");
 	serving_--;
 	if (s->send)
-		s->ep->put_send(s->send);
+		rpcrdma_core_send_put(s->send);
 	s->send = nullptr;
 	if (rv)
 		s->ep->put(rv);
@@ -274,12 +274,12 @@ void host::take_from(service_queue &q)
 	enqueue(q);
 	if (!call) {
 		w_.sum.waited += rpcrdma_calls_any(&q.calls);
-		q.ep->put_send(send);
+		rpcrdma_core_send_put(send);
 		return;
 	}
 	s = served_of(call);
 	if (rpcrdma_call_must_pull(call)) {
-		q.ep->put_send(send);
+		rpcrdma_core_send_put(send);
 		if (call->pull_octets > q.calls.max_octets)
 			w_.complain("a Call is too large for the service");
 		pull(s);

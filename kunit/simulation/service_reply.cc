@@ -259,8 +259,8 @@ int host::answer_one(served *s, const std::vector<u8> &whole,
 					    &plan->lists, std::move(rest));
 
 		s->send = nullptr;
-		on->put_send(send);
-		on->send_continued_reply(st, t, plan->inv_handle);
+		rpcrdma_core_send_put(send);
+		rpcrdma_core_send_continued_reply(on, st, t, plan->inv_handle);
 		return 0;
 	}
 	rc = on->begin(send, RPCRDMA_KIND_REPLY, format, reply.xid,

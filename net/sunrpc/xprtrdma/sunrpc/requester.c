@@ -159,9 +159,9 @@ rpcrdma_requester_build(struct rpcrdma_send *send, struct rpc_rqst *rqst,
 	int rc;
 
 	if (likely(plan->format != RPCRDMA_CONTINUED)) {
-		rc = rpcrdma_send_begin(send, RPCRDMA_KIND_CALL, plan->format,
-					xid, plan->inline_length, lists,
-					RPCRDMA_GFP_CLIENT);
+		rc = rpcrdma_core_send_begin(send, RPCRDMA_KIND_CALL,
+					     plan->format, xid,
+					     plan->inline_length, lists);
 		if (likely(!rc && plan->format != RPCRDMA_SPECIAL))
 			rpcrdma_xdr_copy_call(&rqst->rq_snd_buf, plan,
 					      send->buf + send->header_len);

@@ -437,8 +437,8 @@ static int rpcrdma_req_refused(struct rpcrdma_req *req, struct rpcrdma_ep *ep,
 	rpcrdma_peer_limits_learn(&r->learned, ktime_get_seconds(), rx, &call,
 				  &req->x.lists);
 	spin_unlock(&r->learned_lock);
-	return rpcrdma_ep_refused(ep, rx, &call, &req->x.lists,
-				  &req->x.retry_limits);
+	return rpcrdma_core_call_refused(&ep->core, rx, &call, &req->x.lists,
+					 &req->x.retry_limits);
 }
 
 /*

@@ -400,9 +400,9 @@ int rpcrdma_reply_build(struct rpcrdma_reply_out *a)
 		if (IS_ERR(x))
 			goto out_put;
 	}
-	rc = rpcrdma_send_begin(s, RPCRDMA_KIND_REPLY, plan->format,
-				a->reply->xid, plan->inline_length,
-				&plan->lists, a->gfp);
+	rc = rpcrdma_core_send_begin(s, RPCRDMA_KIND_REPLY, plan->format,
+				     a->reply->xid, plan->inline_length,
+				     &plan->lists);
 	if (likely(!rc))
 		rc = rpcrdma_reply_fill(a, s->buf + s->header_len);
 	if (unlikely(rc))

@@ -153,8 +153,8 @@ static int rpcrdma_svc_send_plain(struct svc_rqst *rqstp,
 
 	inv_handle = rpcrdma_reply_invalidates(&ep->core.conn, &rv->rx.lists);
 	rv->send = NULL;
-	rc = rpcrdma_send_begin(s, RPCRDMA_KIND_REPLY, RPCRDMA_INLINE,
-				rv->rx.xid, res->len, NULL, GFP_NOFS);
+	rc = rpcrdma_core_send_begin(s, RPCRDMA_KIND_REPLY, RPCRDMA_INLINE,
+				     rv->rx.xid, res->len, NULL);
 	if (unlikely(rc)) {
 		rpcrdma_send_put(s);
 		return rpcrdma_svc_not_sent(conn, rv->rx.xid, res->len, NULL,

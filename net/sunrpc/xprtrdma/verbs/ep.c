@@ -162,11 +162,9 @@ static int rpcrdma_ep_stop(struct rpcrdma_ep *ep)
  */
 static void rpcrdma_ep_wait_users(struct rpcrdma_ep *ep)
 {
-	u32 posted;
+	u32 posted = rpcrdma_locked(&ep->lock,
+				    rpcrdma_core_transfers_posted(&ep->core));
 
-	spin_lock(&ep->lock);
-	posted = rpcrdma_core_transfers_posted(&ep->core);
-	spin_unlock(&ep->lock);
 	atomic_sub(posted, &ep->users);
 	wait_event(ep->wait,
 		   atomic_read(&ep->users) == 0 && !test_bit(0, &ep->rx_busy));

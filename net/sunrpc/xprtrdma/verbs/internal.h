@@ -227,15 +227,6 @@ void rpcrdma_exposed_overdue(struct work_struct *work);
 
 /* ---- send.c ---- */
 
-/*
- * Run the actions that the engine has requested, RPCRDMA_EV_*. Fast path: none.
- * Context: process context, no lock held.
- */
-static inline void rpcrdma_ep_events(struct rpcrdma_ep *ep, u32 events)
-{
-	if (unlikely(events))
-		rpcrdma_core_events(&ep->core, events);
-}
 /* Close the connection if the window has been closed for too long. */
 void rpcrdma_stall_expired(struct work_struct *work);
 

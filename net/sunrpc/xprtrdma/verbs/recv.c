@@ -210,12 +210,7 @@ void rpcrdma_port_recv_put(struct rpcrdma_recv *rv)
  */
 void rpcrdma_recvs_end(struct rpcrdma_ep *ep)
 {
-	bool last;
-
-	spin_lock(&ep->lock);
-	last = rpcrdma_core_recvs_end(&ep->core);
-	spin_unlock(&ep->lock);
-	if (last)
+	if (rpcrdma_core_recvs_end(&ep->core))
 		rpcrdma_ep_put(ep);
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Sending: entries of the transports into the core. Each takes ep->lock, makes one call
- * of the core, releases the lock, and runs the actions that the call returned.
+ * Sending: entries of the transports into the core, and memory of continued messages. An
+ * entry takes ep->lock, makes one call of the core, releases the lock, and runs the actions
+ * that the call returned.
  */
 
 #include <linux/slab.h>
@@ -27,46 +28,7 @@ void rpcrdma_stall_expired(struct work_struct *work)
 	struct rpcrdma_ep *ep = container_of(to_delayed_work(work),
 					     struct rpcrdma_ep, stall_timer);
 
-	rpcrdma_ep_events(ep, rpcrdma_locked(&ep->lock,
-					     rpcrdma_core_stall_expired(&ep->core)));
-}
-
-/* ---- Send contexts ---- */
-
-bool rpcrdma_ep_may_call(struct rpcrdma_ep *ep)
-{
-	return rpcrdma_locked(&ep->lock, rpcrdma_core_may_call(&ep->core));
-}
-
-struct rpcrdma_send *rpcrdma_send_get(struct rpcrdma_ep *ep)
-{
-	return rpcrdma_locked(&ep->lock, rpcrdma_core_send_get(&ep->core));
-}
-
-bool rpcrdma_ep_can_reserve_reply_slow(struct rpcrdma_ep *ep)
-{
-	return rpcrdma_locked(&ep->lock,
-			      rpcrdma_sq_can_reserve_reply(&ep->core.sq));
-}
-
-struct rpcrdma_send *rpcrdma_ep_reserve_reply(struct rpcrdma_ep *ep)
-{
-	return rpcrdma_locked(&ep->lock, rpcrdma_core_reserve_reply(&ep->core));
-}
-
-/* Slow path of rpcrdma_send_begin(): allocate a larger buffer. */
-int rpcrdma_send_begin_larger(struct rpcrdma_send *s, enum rpcrdma_kind kind,
-			      enum rpcrdma_format format, u32 xid, u32 octets,
-			      const struct rpcrdma_lists *lists, gfp_t gfp)
-{
-	u32 header = rpcrdma_header_octets(&s->core->conn, lists);
-	int rc;
-
-	rc = rpcrdma_send_larger(s, header + octets, gfp);
-	if (rc)
-		return rc;
-	return rpcrdma_core_send_begin(s, kind, format, xid, octets, lists) ?
-	       0 : -EMSGSIZE;
+	rpcrdma_core_stall_expired(&ep->core);
 }
 
 /* ---- Posting ---- */
@@ -134,17 +96,9 @@ int rpcrdma_send_reply(struct rpcrdma_send *s, struct rpcrdma_rw *rw,
 	rc = rpcrdma_core_send_reply(&ep->core, s, rw ? &rw->core : NULL,
 				     inv_handle, format, lists);
 	todo = rpcrdma_post_end(ep, alone);
-	rpcrdma_ep_finish(ep, todo);
-	if (unlikely(todo & RPCRDMA_TODO_WRITES))
-		rpcrdma_core_transfer_post(&rw->core);
-	else if (unlikely(rc))
-		rpcrdma_send_put(s);
-	/*
-	 * The teardown, which was held off, releases the exposure if the Reply could
-	 * not be sent.
-	 */
-	if (unlikely(exposes))
-		rpcrdma_ep_leave(ep);
+	if (unlikely(rc || todo || exposes))
+		rpcrdma_core_reply_left(s, rw ? &rw->core : NULL, rc, todo,
+					exposes);
 	return rc;
 }
 
@@ -195,68 +149,11 @@ void rpcrdma_port_stream_uncharge(struct rpcrdma_ep_core *core,
 			    rpcrdma_stream_octets(st));
 }
 
-int rpcrdma_send_continued_call(struct rpcrdma_ep *ep,
-				struct rpcrdma_stream *st,
-				struct list_head *mrs,
-				struct rpcrdma_exchange *x)
-{
-	u32 todo;
-	int rc;
-
-	spin_lock(&ep->lock);
-	rc = rpcrdma_core_send_continued_call(&ep->core, st, mrs, x);
-	todo = rpcrdma_ep_unlock(ep);
-	rpcrdma_ep_finish(ep, todo);
-	return rc;
-}
-
-int rpcrdma_send_continued_reply(struct rpcrdma_ep *ep,
-				 struct rpcrdma_stream *st,
-				 struct rpcrdma_rw *rw, u32 inv_handle)
-{
-	u32 todo;
-	int rc;
-
-	rpcrdma_core_stream_charge(&ep->core, st);
-	spin_lock(&ep->lock);
-	rc = rpcrdma_core_send_continued_reply(&ep->core, st,
-					       rw ? &rw->core : NULL,
-					       inv_handle);
-	todo = rpcrdma_ep_unlock(ep);
-	if (unlikely(todo & RPCRDMA_TODO_WRITES))
-		rpcrdma_core_transfer_post(&rw->core);
-	else if (unlikely(rc))
-		st->work.done(&st->work, false);
-	rpcrdma_ep_finish(ep, todo);
-	return rc;
-}
-
-/* ---- Messages in addition to RPCs, and refused Calls ---- */
+/* ---- Messages in addition to RPCs ---- */
 
 void rpcrdma_ep_send_error(struct rpcrdma_ep *ep, u32 xid, u32 code, u32 arg0,
 			   u32 arg1)
 {
-	u32 events = rpcrdma_locked(&ep->lock,
-				    rpcrdma_core_send_error(&ep->core, xid, code,
-							    arg0, arg1));
-
 	trace_rpcrdma_refuse(ep, xid, code);
-	rpcrdma_ep_events(ep, events);
-}
-
-void rpcrdma_ep_send_done(struct rpcrdma_ep *ep, u32 xid, u32 inv_handle)
-{
-	rpcrdma_ep_events(ep, rpcrdma_locked(&ep->lock,
-					     rpcrdma_core_send_done(&ep->core, xid,
-								    inv_handle)));
-}
-
-int rpcrdma_ep_refused(struct rpcrdma_ep *ep, const struct rpcrdma_rx *rx,
-		       const struct rpcrdma_call *call,
-		       const struct rpcrdma_lists *call_lists,
-		       struct rpcrdma_retry_limits *retry_limits)
-{
-	return rpcrdma_locked(&ep->lock,
-			      rpcrdma_call_refused(&ep->core.conn, rx, call,
-						   call_lists, retry_limits));
+	rpcrdma_core_send_error(&ep->core, xid, code, arg0, arg1);
 }

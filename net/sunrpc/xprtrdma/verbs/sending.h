@@ -3,7 +3,7 @@
 #ifndef RPCRDMA_SENDING_H
 #define RPCRDMA_SENDING_H
 
-#include "endpoint.h"
+#include "data.h"
 
 /* A Send context with its Work Request */
 struct verbs_send {
@@ -24,26 +24,20 @@ static inline struct rpcrdma_ep *rpcrdma_send_ep(const struct rpcrdma_send *s)
  * Release unused contexts, and the work attached to them, with rpcrdma_send_put().
  * Context: process context.
  */
-struct rpcrdma_send *rpcrdma_send_get(struct rpcrdma_ep *ep);
-void rpcrdma_send_put(struct rpcrdma_send *s);
+static inline struct rpcrdma_send *rpcrdma_send_get(struct rpcrdma_ep *ep)
+{
+	return rpcrdma_core_send_get(&ep->core);
+}
+static inline void rpcrdma_send_put(struct rpcrdma_send *s)
+{
+	rpcrdma_core_send_put(s);
+}
 
 /*
- * Ensure that s->buf has space for @octets bytes before a message is written to it. If
- * memory is short, the buffer is only as large as necessary, or that of a free context.
- * @gfp: a client does not wait for memory that may become free only after it has sent
- * the message it is about to send.
- * Context: process context, no lock held.
- * Return: 0; -EMSGSIZE if the peer accepts no such message; -ENOTCONN if the connection
- * is closing; -ENOMEM.
+ * A client does not wait for memory that may become free only after it has sent the
+ * message it is about to send.
  */
 #define RPCRDMA_GFP_CLIENT	(GFP_NOFS | __GFP_NORETRY | __GFP_NOWARN)
-int rpcrdma_send_larger(struct rpcrdma_send *s, u32 octets, gfp_t gfp);
-static inline int rpcrdma_send_room(struct rpcrdma_send *s, u32 octets,
-				    gfp_t gfp)
-{
-	return likely(octets <= s->size) ? 0 :
-					   rpcrdma_send_larger(s, octets, gfp);
-}
 
 /*
  * Reserve a Send context for a Reply before its Call is processed, so that the Reply
@@ -51,12 +45,14 @@ static inline int rpcrdma_send_room(struct rpcrdma_send *s, u32 octets,
  * of this end. rpcrdma_ep_can_reserve_reply() returns whether a context can be reserved.
  * Otherwise write_space() will be called, unless the connection is lost.
  */
-struct rpcrdma_send *rpcrdma_ep_reserve_reply(struct rpcrdma_ep *ep);
-bool rpcrdma_ep_can_reserve_reply_slow(struct rpcrdma_ep *ep);
+static inline struct rpcrdma_send *rpcrdma_ep_reserve_reply(struct rpcrdma_ep *ep)
+{
+	return rpcrdma_core_reserve_reply(&ep->core);
+}
 static inline bool rpcrdma_ep_can_reserve_reply(struct rpcrdma_ep *ep)
 {
 	return likely(rpcrdma_sq_can_reserve_reply_hint(&ep->core.sq)) ||
-	       rpcrdma_ep_can_reserve_reply_slow(ep);
+	       rpcrdma_core_can_reserve_reply(&ep->core);
 }
 
 /*
@@ -64,7 +60,10 @@ static inline bool rpcrdma_ep_can_reserve_reply(struct rpcrdma_ep *ep)
  * Another sender may be faster: rpcrdma_send_call() then returns an error.
  * Context: process context, no lock held.
  */
-bool rpcrdma_ep_may_call(struct rpcrdma_ep *ep);
+static inline bool rpcrdma_ep_may_call(struct rpcrdma_ep *ep)
+{
+	return rpcrdma_core_may_call(&ep->core);
+}
 
 /*
  * Send a Call: s->buf holds header and inline payload, s->len bytes.
@@ -119,18 +118,27 @@ void rpcrdma_stream_free(struct rpcrdma_stream *st);
  * Context: process context.
  * Return: as for rpcrdma_send_call().
  */
-int rpcrdma_send_continued_call(struct rpcrdma_ep *ep,
-				struct rpcrdma_stream *st,
-				struct list_head *mrs,
-				struct rpcrdma_exchange *x);
+static inline int rpcrdma_send_continued_call(struct rpcrdma_ep *ep,
+					      struct rpcrdma_stream *st,
+					      struct list_head *mrs,
+					      struct rpcrdma_exchange *x)
+{
+	return rpcrdma_core_send_continued_call(&ep->core, st, mrs, x);
+}
 
 /*
  * Send a continued Reply, in order, like rpcrdma_send_reply(). Consumes @st and @rw.
  * @rw and @inv_handle belong to the last message.
  */
-int rpcrdma_send_continued_reply(struct rpcrdma_ep *ep,
-				 struct rpcrdma_stream *st,
-				 struct rpcrdma_rw *rw, u32 inv_handle);
+static inline int rpcrdma_send_continued_reply(struct rpcrdma_ep *ep,
+					       struct rpcrdma_stream *st,
+					       struct rpcrdma_rw *rw,
+					       u32 inv_handle)
+{
+	return rpcrdma_core_send_continued_reply(&ep->core, st,
+						 rw ? &rw->core : NULL,
+						 inv_handle);
+}
 
 /*
  * Refuse the Call with @xid (7): the ERROR is queued and sent in order.
@@ -150,37 +158,10 @@ static inline void rpcrdma_ep_refuse(struct rpcrdma_ep *ep, u32 xid,
  * The message is queued and sent in order. @inv_handle: the handle that the Reply
  * named, or 0. Context: process context.
  */
-void rpcrdma_ep_send_done(struct rpcrdma_ep *ep, u32 xid, u32 inv_handle);
-
-/*
- * Call rpcrdma_call_refused() for a Call of this end.
- * Context: process context, no lock held.
- */
-int rpcrdma_ep_refused(struct rpcrdma_ep *ep, const struct rpcrdma_rx *rx,
-		       const struct rpcrdma_call *call,
-		       const struct rpcrdma_lists *call_lists,
-		       struct rpcrdma_retry_limits *retry_limits);
-
-/*
- * Begin a message that is sent as a single one: write its header and ensure that
- * @octets bytes of payload, at most 64 KiB, have space after it. s->header_len and
- * s->len are set. @lists: NULL for a message without chunks. @gfp and the return values
- * are those of rpcrdma_send_room().
- */
-int rpcrdma_send_begin_larger(struct rpcrdma_send *s, enum rpcrdma_kind kind,
-			      enum rpcrdma_format format, u32 xid, u32 octets,
-			      const struct rpcrdma_lists *lists, gfp_t gfp);
-static inline int rpcrdma_send_begin(struct rpcrdma_send *s,
-				     enum rpcrdma_kind kind,
-				     enum rpcrdma_format format, u32 xid,
-				     u32 octets,
-				     const struct rpcrdma_lists *lists,
-				     gfp_t gfp)
+static inline void rpcrdma_ep_send_done(struct rpcrdma_ep *ep, u32 xid,
+					u32 inv_handle)
 {
-	if (likely(rpcrdma_core_send_begin(s, kind, format, xid, octets, lists)))
-		return 0;
-	return rpcrdma_send_begin_larger(s, kind, format, xid, octets, lists,
-					 gfp);
+	rpcrdma_core_send_done(&ep->core, xid, inv_handle);
 }
 
 /*

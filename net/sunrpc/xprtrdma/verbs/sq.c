@@ -32,7 +32,6 @@
  * the messages. Completion handlers take no lock.
  */
 
-#include <linux/sched/mm.h>
 #include <linux/slab.h>
 
 #include "internal.h"
@@ -105,16 +104,6 @@ void rpcrdma_port_queued(struct rpcrdma_ep_core *core, u32 xid,
 
 /* ---- Completions ---- */
 
-/* Release ep->lock after a call of the core that has appended work to @done_list. */
-static void rpcrdma_works_end(struct rpcrdma_ep *ep,
-			      struct list_head *done_list, bool ok)
-	__releases(&ep->lock)
-{
-	u32 todo = rpcrdma_ep_unlock(ep);
-
-	rpcrdma_core_end(&ep->core, todo, done_list, ok);
-}
-
 /* Retire completed work, and post work that waited for it. */
 void rpcrdma_works_reap(struct work_struct *item)
 {
@@ -122,6 +111,7 @@ void rpcrdma_works_reap(struct work_struct *item)
 	struct rpcrdma_chain *chain;
 	struct llist_node *node;
 	LIST_HEAD(done_list);
+	u32 todo;
 
 	/*
 	 * If the device does not stop, the teardown reaps, after it has destroyed the
@@ -137,18 +127,9 @@ void rpcrdma_works_reap(struct work_struct *item)
 		rpcrdma_core_reap(&ep->core, chain->work, &done_list);
 	}
 	rpcrdma_core_freed(&ep->core);
-	rpcrdma_works_end(ep, &done_list, true);
+	todo = rpcrdma_ep_unlock(ep);
+	rpcrdma_core_end(&ep->core, todo, &done_list, true);
 	rpcrdma_works_check(ep);
-}
-
-void rpcrdma_send_put(struct rpcrdma_send *s)
-{
-	struct rpcrdma_ep *ep = rpcrdma_send_ep(s);
-	LIST_HEAD(done_list);
-
-	spin_lock(&ep->lock);
-	rpcrdma_core_send_put(&ep->core, s, &done_list);
-	rpcrdma_works_end(ep, &done_list, false);
 }
 
 /* ---- Completions, in a softirq ---- */
@@ -236,10 +217,13 @@ void rpcrdma_port_reap(struct rpcrdma_ep_core *core)
 void *rpcrdma_port_buffer(struct rpcrdma_ep_core *core, u32 size, bool sleep,
 			  u64 *addr)
 {
-	return rpcrdma_buffer_create(rpcrdma_ep_of(core), size, DMA_TO_DEVICE,
-				     sleep ? RPCRDMA_GFP_CLIENT :
-					     GFP_ATOMIC | __GFP_NOWARN,
-				     addr);
+	struct rpcrdma_ep *ep = rpcrdma_ep_of(core);
+	gfp_t gfp = GFP_ATOMIC | __GFP_NOWARN;
+
+	/* Memory reclaim may wait for the RPC, see rpcrdma_rw_add(). */
+	if (sleep)
+		gfp = ep->client ? RPCRDMA_GFP_CLIENT : GFP_NOFS;
+	return rpcrdma_buffer_create(ep, size, DMA_TO_DEVICE, gfp, addr);
 }
 
 void rpcrdma_port_buffer_free(struct rpcrdma_ep_core *core, void *buf, u64 addr,
@@ -266,40 +250,6 @@ struct rpcrdma_send *rpcrdma_port_send(struct rpcrdma_ep_core *core, u32 number)
 		.sge.lkey = ep->lkey,
 	};
 	return &s->core;
-}
-
-int rpcrdma_send_larger(struct rpcrdma_send *s, u32 octets, gfp_t gfp)
-{
-	struct rpcrdma_ep *ep = rpcrdma_send_ep(s);
-	u32 size = rpcrdma_core_send_size(&ep->core, octets, 0);
-	unsigned int nofs;
-	bool ok = true;
-	void *buf;
-	u64 addr;
-
-	if (!size)
-		return -EMSGSIZE;
-	/* Hold off the teardown, which unmaps the buffer. */
-	if (!rpcrdma_ep_enter(ep))
-		return -ENOTCONN;
-	/* Memory reclaim may wait for the RPC, see rpcrdma_rw_add(). */
-	nofs = memalloc_nofs_save();
-	do {
-		buf = rpcrdma_buffer_create(ep, size, DMA_TO_DEVICE, gfp, &addr);
-		if (likely(buf)) {
-			rpcrdma_core_send_buffer(s, buf, addr, size);
-			break;
-		}
-		size = rpcrdma_core_send_size(&ep->core, octets, size);
-	} while (size);
-	if (unlikely(!buf)) {
-		spin_lock(&ep->lock);
-		ok = rpcrdma_core_send_exchange(s, octets);
-		spin_unlock(&ep->lock);
-	}
-	memalloc_nofs_restore(nofs);
-	rpcrdma_ep_leave(ep);
-	return ok ? 0 : -ENOMEM;
 }
 
 int rpcrdma_port_sends(struct rpcrdma_ep_core *core, u32 nr)

@@ -21,6 +21,30 @@ void stream_done(rpcrdma_work *work, bool)
 	rpcrdma_core_stream_free(st);
 }
 
+/*
+ * Queue the Reply @st. Return 0 or -ENOTCONN. With RPCRDMA_TODO_WRITES the Writes of @t
+ * are to be posted, and @st follows them.
+ */
+int queue_continued(rpcrdma_ep_core *core, rpcrdma_stream *st,
+		    rpcrdma_transfer *t)
+{
+	if (t && !rpcrdma_sq_in_chain(&core->sq, st->work.wrs.nr, t->left)) {
+		t->reply = &st->work;
+		core->todo |= RPCRDMA_TODO_WRITES;
+		return 0;
+	}
+	st->rw = t;
+	if (!is_open(core)) [[unlikely]]
+		return -E_NOTCONN;
+	if (queue_reply(core, &st->work, st->work.wrs.nr + (t ? t->left : 0)))
+		[[likely]] {
+		trace_queued(core, st->xid, &st->work);
+		return 0;
+	}
+	core->todo |= RPCRDMA_TODO_TOO_LONG;
+	return -E_NOTCONN;
+}
+
 } // namespace
 
 bool post_part(rpcrdma_ep_core *core, rpcrdma_stream *st, const list_head *mrs)
@@ -101,13 +125,6 @@ void rpcrdma_core_stream_init(struct rpcrdma_stream *st, enum rpcrdma_kind kind,
 		rpcrdma_lists_init(&st->lists);
 }
 
-void rpcrdma_core_stream_charge(struct rpcrdma_ep_core *core,
-				struct rpcrdma_stream *st)
-{
-	st->held_for = core;
-	rpcrdma_port_stream_charge(core, st);
-}
-
 void rpcrdma_core_stream_free(struct rpcrdma_stream *st)
 {
 	if (st->held_for)
@@ -120,6 +137,7 @@ int rpcrdma_core_send_continued_call(struct rpcrdma_ep_core *core,
 				     struct list_head *mrs,
 				     struct rpcrdma_exchange *x)
 {
+	const posting under(core);
 	int rc;
 
 	if (!is_open(core)) [[unlikely]]
@@ -145,20 +163,20 @@ int rpcrdma_core_send_continued_reply(struct rpcrdma_ep_core *core,
 				      struct rpcrdma_transfer *t,
 				      u32 inv_handle)
 {
+	u32 todo;
+	int rc;
+
 	st->inv_handle = inv_handle;
-	if (t && !rpcrdma_sq_in_chain(&core->sq, st->work.wrs.nr, t->left)) {
-		t->reply = &st->work;
-		core->todo |= RPCRDMA_TODO_WRITES;
-		return 0;
-	}
-	st->rw = t;
-	if (!is_open(core)) [[unlikely]]
-		return -E_NOTCONN;
-	if (queue_reply(core, &st->work, st->work.wrs.nr + (t ? t->left : 0)))
-		[[likely]] {
-		trace_queued(core, st->xid, &st->work);
-		return 0;
-	}
-	core->todo |= RPCRDMA_TODO_TOO_LONG;
-	return -E_NOTCONN;
+	st->held_for = core;
+	rpcrdma_port_stream_charge(core, st);
+	rpcrdma_port_lock(core);
+	rc = queue_continued(core, st, t);
+	todo = unlock(core);
+	if (todo & RPCRDMA_TODO_WRITES)
+		rpcrdma_core_transfer_post(t);
+	else if (rc)
+		st->work.done(&st->work, false);
+	if (todo)
+		rpcrdma_core_finish(core, todo);
+	return rc;
 }

@@ -413,18 +413,32 @@ struct rpcrdma_setup_step rpcrdma_core_setup(struct rpcrdma_ep_core *core,
 	}
 }
 
-u32 rpcrdma_core_send_error(struct rpcrdma_ep_core *core, u32 xid, u32 code,
-			    u32 arg0, u32 arg1)
+void rpcrdma_core_send_error(struct rpcrdma_ep_core *core, u32 xid, u32 code,
+			     u32 arg0, u32 arg1)
 {
-	return is_open(core) ? rpcrdma_conn_queue_error(&core->conn, xid, code,
-							arg0, arg1) :
-			       0;
+	u32 events = 0;
+
+	{
+		const locked under(core);
+
+		if (is_open(core))
+			events = rpcrdma_conn_queue_error(&core->conn, xid,
+							  code, arg0, arg1);
+	}
+	rpcrdma_core_events(core, events);
 }
 
-u32 rpcrdma_core_send_done(struct rpcrdma_ep_core *core, u32 xid,
-			   u32 inv_handle)
+void rpcrdma_core_send_done(struct rpcrdma_ep_core *core, u32 xid,
+			    u32 inv_handle)
 {
-	return is_open(core) ?
-		       rpcrdma_conn_queue_done(&core->conn, xid, inv_handle) :
-		       0;
+	u32 events = 0;
+
+	{
+		const locked under(core);
+
+		if (is_open(core))
+			events = rpcrdma_conn_queue_done(&core->conn, xid,
+							 inv_handle);
+	}
+	rpcrdma_core_events(core, events);
 }

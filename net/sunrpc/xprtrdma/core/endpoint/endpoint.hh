@@ -46,6 +46,15 @@ private:
 	rpcrdma_ep_core *core_;
 };
 
+/* Release the connection's lock. Return the work that the calls under it have left. */
+[[gnu::always_inline]] static inline u32 unlock(rpcrdma_ep_core *core)
+{
+	const u32 todo = rpcrdma_core_take_todo(core);
+
+	rpcrdma_port_unlock(core);
+	return todo;
+}
+
 /* Holds the connection's lock, and then does the work that the calls under it have left. */
 class posting
 {
@@ -57,9 +66,8 @@ public:
 	}
 	[[gnu::always_inline]] ~posting()
 	{
-		const u32 todo = rpcrdma_core_take_todo(core_);
+		const u32 todo = unlock(core_);
 
-		rpcrdma_port_unlock(core_);
 		if (todo) [[unlikely]]
 			rpcrdma_core_finish(core_, todo);
 	}

@@ -347,10 +347,17 @@ void rpcrdma_core_events(struct rpcrdma_ep_core *core, u32 events)
 	}
 }
 
-u32 rpcrdma_core_stall_expired(struct rpcrdma_ep_core *core)
+void rpcrdma_core_stall_expired(struct rpcrdma_ep_core *core)
 {
-	core->stall_watched = false;
-	return watch_stall(core);
+	u32 events;
+
+	{
+		const locked under(core);
+
+		core->stall_watched = false;
+		events = watch_stall(core);
+	}
+	rpcrdma_core_events(core, events);
 }
 
 void rpcrdma_core_rdma(struct rpcrdma_ep_core *core, struct rpcrdma_work *work)

@@ -222,6 +222,8 @@ void rpcrdma_core_recv_freed(struct rpcrdma_ep_core *core,
 
 bool rpcrdma_core_recvs_end(struct rpcrdma_ep_core *core)
 {
+	const locked under(core);
+
 	core->torn_down = true;
 	return !core->recvs_held;
 }

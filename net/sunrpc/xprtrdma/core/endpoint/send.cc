@@ -55,6 +55,8 @@ using namespace rpcrdma;
 
 bool rpcrdma_core_may_call(struct rpcrdma_ep_core *core)
 {
+	const locked under(core);
+
 	if (rpcrdma_sq_may_call(&core->conn, &core->sq))
 		return true;
 	watch_stall(core);
@@ -63,21 +65,68 @@ bool rpcrdma_core_may_call(struct rpcrdma_ep_core *core)
 
 struct rpcrdma_send *rpcrdma_core_send_get(struct rpcrdma_ep_core *core)
 {
+	const locked under(core);
+
 	return rpcrdma_sq_take(&core->sq) ? pop_send(core) : nullptr;
+}
+
+bool rpcrdma_core_can_reserve_reply(struct rpcrdma_ep_core *core)
+{
+	const locked under(core);
+
+	return rpcrdma_sq_can_reserve_reply(&core->sq);
 }
 
 struct rpcrdma_send *rpcrdma_core_reserve_reply(struct rpcrdma_ep_core *core)
 {
+	const locked under(core);
+
 	return rpcrdma_sq_reserve_reply(&core->sq) ? pop_send(core) : nullptr;
 }
 
-void rpcrdma_core_send_put(struct rpcrdma_ep_core *core, struct rpcrdma_send *s,
-			   struct list_head *done_list)
+void rpcrdma_core_send_put(struct rpcrdma_send *s)
 {
+	rpcrdma_ep_core *core = s->core;
+	list_head done_list;
+
+	list_init(&done_list);
+	rpcrdma_port_lock(core);
 	/* The caller keeps the memory that @s was to expose. */
 	s->exposed = nullptr;
-	free_up_send(core, s, done_list);
+	free_up_send(core, s, &done_list);
 	rpcrdma_core_freed(core);
+	rpcrdma_core_end(core, unlock(core), &done_list, false);
+}
+
+void rpcrdma_core_reply_left(struct rpcrdma_send *s, struct rpcrdma_transfer *t,
+			     int rc, u32 todo, bool exposes)
+{
+	rpcrdma_ep_core *core = s->core;
+
+	if (todo)
+		rpcrdma_core_finish(core, todo);
+	if (todo & RPCRDMA_TODO_WRITES)
+		rpcrdma_core_transfer_post(t);
+	else if (rc)
+		rpcrdma_core_send_put(s);
+	/*
+	 * The teardown, which was held off, releases the exposure if the Reply could
+	 * not be sent.
+	 */
+	if (exposes)
+		rpcrdma_port_leave(core);
+}
+
+int rpcrdma_core_call_refused(struct rpcrdma_ep_core *core,
+			      const struct rpcrdma_rx *rx,
+			      const struct rpcrdma_call *call,
+			      const struct rpcrdma_lists *call_lists,
+			      struct rpcrdma_retry_limits *retry_limits)
+{
+	const locked under(core);
+
+	return rpcrdma_call_refused(&core->conn, rx, call, call_lists,
+				    retry_limits);
 }
 
 int rpcrdma_core_send_call(struct rpcrdma_ep_core *core, struct rpcrdma_send *s,

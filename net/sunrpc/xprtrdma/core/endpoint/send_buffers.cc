@@ -49,6 +49,19 @@ void make_bare(rpcrdma_send *s)
 	}
 }
 
+/* Give @s a buffer of its own, and free the one that it had. */
+void set_buffer(rpcrdma_send *s, void *buf, u64 addr, u32 size)
+{
+	if (has_own(s))
+		rpcrdma_port_buffer_free(s->core, s->buf, s->addr, s->size);
+	else
+		count_own(s->core, 1);
+	s->shared = false;
+	s->buf = buf;
+	s->addr = addr;
+	s->size = size;
+}
+
 /*
  * Begin to use the @nr contexts. Those of a server, which may have thousands of idle
  * connections, are initialised at their first use.
@@ -86,6 +99,51 @@ template <typename T>
 	*b = was;
 }
 
+/* Return the usual size of a buffer for @octets bytes; if that is less, there is none. */
+u32 buffer_size(const rpcrdma_ep_core *core, u32 octets)
+{
+	return octets <= RPCRDMA_SMALL_SEND ?
+		       u32{ RPCRDMA_SMALL_SEND } :
+		       rpcrdma_conn_send_octets(&core->conn);
+}
+
+/* Allocate a buffer for @s. Return false if out of memory. No lock held. */
+bool new_buffer(rpcrdma_send *s, u32 size)
+{
+	u64 addr;
+	void *buf = rpcrdma_port_buffer(s->core, size, true, &addr);
+
+	if (buf)
+		set_buffer(s, buf, addr, size);
+	return buf;
+}
+
+/*
+ * Exchange the buffer of @s for one of @octets bytes at least that a free context has.
+ * Buffers of control messages stay with their contexts. Return false if there is none.
+ * No lock held.
+ */
+bool exchange_buffers(rpcrdma_send *s, u32 octets)
+{
+	const locked under(s->core);
+
+	for (rpcrdma_work *w = s->core->free_sends; w; w = w->next) {
+		rpcrdma_send *other = send_of(w);
+
+		if (other->size < octets || other->shared)
+			continue;
+		exchange(&s->buf, &other->buf);
+		exchange(&s->addr, &other->addr);
+		exchange(&s->size, &other->size);
+		exchange(&s->shared, &other->shared);
+		exchange(&s->signal_threshold, &other->signal_threshold);
+		if (!has_own(other))
+			make_bare(other);
+		return true;
+	}
+	return false;
+}
+
 } // namespace
 
 rpcrdma_send *make_send(rpcrdma_ep_core *core)
@@ -117,7 +175,7 @@ rpcrdma_send *pop_send_with_room(rpcrdma_ep_core *core, u32 octets)
 		return s;
 	buf = rpcrdma_port_buffer(core, octets, false, &addr);
 	if (buf) {
-		rpcrdma_core_send_buffer(s, buf, addr, octets);
+		set_buffer(s, buf, addr, octets);
 		return s;
 	}
 	push_send(core, s);
@@ -167,7 +225,7 @@ int make_sends(rpcrdma_ep_core *core)
 		return 0;
 	while (last->work.next)
 		last = send_of(last->work.next);
-	rpcrdma_core_send_buffer(last, buf, addr, size);
+	set_buffer(last, buf, addr, size);
 	last->signal_threshold = RPCRDMA_SIGNAL_ALWAYS;
 	return 0;
 }
@@ -176,50 +234,37 @@ int make_sends(rpcrdma_ep_core *core)
 
 using namespace rpcrdma;
 
-u32 rpcrdma_core_send_size(const struct rpcrdma_ep_core *core, u32 octets,
-			   u32 failed)
+int rpcrdma_core_send_larger(struct rpcrdma_send *s, u32 octets)
 {
-	if (failed)
-		return octets < failed ? octets : 0;
-	if (octets <= RPCRDMA_SMALL_SEND)
-		return RPCRDMA_SMALL_SEND;
+	rpcrdma_ep_core *core = s->core;
+	const u32 size = buffer_size(core, octets);
+	bool ok;
 
-	const u32 size = rpcrdma_conn_send_octets(&core->conn);
-
-	return octets <= size ? size : 0;
+	if (octets > size)
+		return -E_MSGSIZE;
+	/* Hold off the teardown, which unmaps the buffer. */
+	if (!rpcrdma_port_enter(core))
+		return -E_NOTCONN;
+	ok = new_buffer(s, size) || (octets < size && new_buffer(s, octets)) ||
+	     exchange_buffers(s, octets);
+	rpcrdma_port_leave(core);
+	return ok ? 0 : -E_NOMEM;
 }
 
-void rpcrdma_core_send_buffer(struct rpcrdma_send *s, void *buf, u64 addr,
-			      u32 size)
+int rpcrdma_core_send_begin_larger(struct rpcrdma_send *s,
+				   enum rpcrdma_kind kind,
+				   enum rpcrdma_format format, u32 xid,
+				   u32 octets,
+				   const struct rpcrdma_lists *lists)
 {
-	if (has_own(s))
-		rpcrdma_port_buffer_free(s->core, s->buf, s->addr, s->size);
-	else
-		count_own(s->core, 1);
-	s->shared = false;
-	s->buf = buf;
-	s->addr = addr;
-	s->size = size;
-}
+	const u32 header = rpcrdma_header_octets(&s->core->conn, lists);
+	const int rc = rpcrdma_core_send_larger(s, header + octets);
 
-/* Buffers of control messages stay with their contexts. */
-bool rpcrdma_core_send_exchange(struct rpcrdma_send *s, u32 octets)
-{
-	for (rpcrdma_work *w = s->core->free_sends; w; w = w->next) {
-		rpcrdma_send *other = send_of(w);
-
-		if (other->size < octets || other->shared)
-			continue;
-		exchange(&s->buf, &other->buf);
-		exchange(&s->addr, &other->addr);
-		exchange(&s->size, &other->size);
-		exchange(&s->shared, &other->shared);
-		exchange(&s->signal_threshold, &other->signal_threshold);
-		if (!has_own(other))
-			make_bare(other);
-		return true;
-	}
-	return false;
+	if (rc)
+		return rc;
+	return rpcrdma_core_send_fits(s, kind, format, xid, octets, lists) ?
+		       0 :
+		       -E_MSGSIZE;
 }
 
 u32 rpcrdma_core_send_free_surplus(struct rpcrdma_ep_core *core)

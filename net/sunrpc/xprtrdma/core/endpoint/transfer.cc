@@ -133,14 +133,11 @@ void queue_written(rpcrdma_ep_core *core, rpcrdma_work *reply, bool ok,
 void written(rpcrdma_ep_core *core, rpcrdma_work *reply, bool ok)
 {
 	list_head done_list;
-	u32 todo;
 
 	list_init(&done_list);
 	rpcrdma_port_lock(core);
 	queue_written(core, reply, ok, &done_list);
-	todo = rpcrdma_core_take_todo(core);
-	rpcrdma_port_unlock(core);
-	rpcrdma_core_end(core, todo, &done_list, false);
+	rpcrdma_core_end(core, unlock(core), &done_list, false);
 }
 
 /* Count the Work Requests of @part, which is prepared. */
