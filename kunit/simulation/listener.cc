@@ -49,17 +49,30 @@ bool listener::admit(endpoint &server)
 
 	server.pending.ep = &server;
 	server.pending.at = this;
-	return rpcrdma_admission_admit(&admission_, &server.pending, &USER,
-				       w_.now_ms()) == RPCRDMA_ADMIT;
+	if (rpcrdma_admission_admit(&admission_, &server.pending, &USER,
+				    w_.now_ms()) != RPCRDMA_ADMIT)
+		return false;
+	waits_ = true;
+	return true;
+}
+
+void listener::wake(u32 todo)
+{
+	if (todo & RPCRDMA_PENDING_LAST)
+		waits_ = false;
+	if (waits_ && !admission_.all)
+		w_.complain(
+			"a listener is not woken after its last connection");
 }
 
 bool listener::opened(endpoint &server)
 {
-	if (!rpcrdma_admission_opened(&admission_, &server.pending))
+	if (!(rpcrdma_admission_opened(&admission_, &server.pending) &
+	      RPCRDMA_PENDING_LISTED))
 		return false;
 	if (rpcrdma_admission_next(&admission_) != &server.pending)
 		w_.complain("another connection is accepted than opened");
-	rpcrdma_admission_take(&admission_, &server.pending);
+	wake(rpcrdma_admission_take(&admission_, &server.pending));
 	rpcrdma_pending_conn_served(&server.pending, false);
 	return true;
 }
@@ -70,13 +83,14 @@ void listener::closed(endpoint &server)
 	const u32 todo = rpcrdma_admission_gone(known ? nullptr : &admission_,
 						&server.pending);
 
+	wake(todo);
 	if (!(todo & (known ? RPCRDMA_PENDING_CLOSE : RPCRDMA_PENDING_FREE)))
 		w_.complain("the end of a connection is not reported");
 }
 
 void listener::check_gone()
 {
-	if (admission_.all)
+	if (waits_)
 		w_.complain("a listener waits for a connection that has ended");
 	if (admission_.opening || admission_.opened)
 		w_.complain("a listener counts a connection that has ended");

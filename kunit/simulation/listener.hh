@@ -39,8 +39,16 @@ public:
 	void check_gone();
 
 private:
+	/* Handle the actions after an event of a connection. */
+	void wake(u32 todo);
+
 	world &w_;
 	rpcrdma_admission admission_;
+	/*
+	 * A listener that was destroyed since a connection was admitted would
+	 * wait, until it is woken after its last connection.
+	 */
+	bool waits_ = false;
 };
 
 } // namespace simulation
