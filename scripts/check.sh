@@ -644,9 +644,9 @@ level_e2e()
 	local module guest tree
 	guest_module e2e stock || return 0
 	build_hostile "$1"
+	build_ping "$1" || { not_ok e2e/ping "rpcrdma-ping does not build"; return; }
 	run_e2e e2e "$1" "${guest[@]}" --module "$module" --timeout 2400 -- "$1/guest/e2e.sh" "${PROFILE:-full}"
 }
-	build_ping "$1" || { not_ok e2e/ping "rpcrdma-ping does not build"; return; }
 
 # "make matrix" with one kernel
 level_kernels()
