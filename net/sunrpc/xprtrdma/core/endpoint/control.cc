@@ -251,6 +251,25 @@ happened_step handle(rpcrdma_ep_core *core,
 	return step;
 }
 
+/* Queue an ERROR or a DONE, if the connection is open. Return events. */
+u32 queue_error(rpcrdma_ep_core *core, u32 xid, u32 code, u32 arg0, u32 arg1)
+{
+	const locked under(core);
+
+	return is_open(core) ? rpcrdma_conn_queue_error(&core->conn, xid, code,
+							arg0, arg1) :
+			       0;
+}
+
+u32 queue_done(rpcrdma_ep_core *core, u32 xid, u32 inv_handle)
+{
+	const locked under(core);
+
+	return is_open(core) ?
+		       rpcrdma_conn_queue_done(&core->conn, xid, inv_handle) :
+		       0;
+}
+
 /* Report that RPC traffic may begin. */
 void opened(rpcrdma_ep_core *core)
 {
@@ -416,29 +435,11 @@ struct rpcrdma_setup_step rpcrdma_core_setup(struct rpcrdma_ep_core *core,
 void rpcrdma_core_send_error(struct rpcrdma_ep_core *core, u32 xid, u32 code,
 			     u32 arg0, u32 arg1)
 {
-	u32 events = 0;
-
-	{
-		const locked under(core);
-
-		if (is_open(core))
-			events = rpcrdma_conn_queue_error(&core->conn, xid,
-							  code, arg0, arg1);
-	}
-	rpcrdma_core_events(core, events);
+	rpcrdma_core_events(core, queue_error(core, xid, code, arg0, arg1));
 }
 
 void rpcrdma_core_send_done(struct rpcrdma_ep_core *core, u32 xid,
 			    u32 inv_handle)
 {
-	u32 events = 0;
-
-	{
-		const locked under(core);
-
-		if (is_open(core))
-			events = rpcrdma_conn_queue_done(&core->conn, xid,
-							 inv_handle);
-	}
-	rpcrdma_core_events(core, events);
+	rpcrdma_core_events(core, queue_done(core, xid, inv_handle));
 }

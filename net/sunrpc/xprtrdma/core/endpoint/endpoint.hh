@@ -26,26 +26,6 @@ static inline bool is_closing(const rpcrdma_ep_core *core)
 	return core->life.stage >= RPCRDMA_STAGE_CLOSING;
 }
 
-/* Holds the connection's lock. */
-class locked
-{
-public:
-	[[gnu::always_inline]] explicit locked(rpcrdma_ep_core *core)
-		: core_{ core }
-	{
-		rpcrdma_port_lock(core_);
-	}
-	[[gnu::always_inline]] ~locked()
-	{
-		rpcrdma_port_unlock(core_);
-	}
-	locked(const locked &) = delete;
-	locked &operator=(const locked &) = delete;
-
-private:
-	rpcrdma_ep_core *core_;
-};
-
 /* Release the connection's lock. Return the work that the calls under it have left. */
 [[gnu::always_inline]] static inline u32 unlock(rpcrdma_ep_core *core)
 {
@@ -55,48 +35,40 @@ private:
 	return todo;
 }
 
-/* Holds the connection's lock, and then does the work that the calls under it have left. */
-class posting
+/* Release the connection's lock, and do the work that the calls under it have left. */
+[[gnu::always_inline]] static inline void
+unlock_and_finish(rpcrdma_ep_core *core)
+{
+	const u32 todo = unlock(core);
+
+	if (todo) [[unlikely]]
+		rpcrdma_core_finish(core, todo);
+}
+
+/* Holds a lock: @take takes it for the object's lifetime, and @release releases it. */
+template <void take(rpcrdma_ep_core *), void release(rpcrdma_ep_core *)>
+class scope
 {
 public:
-	[[gnu::always_inline]] explicit posting(rpcrdma_ep_core *core)
+	[[gnu::always_inline]] explicit scope(rpcrdma_ep_core *core)
 		: core_{ core }
 	{
-		rpcrdma_port_lock(core_);
+		take(core_);
 	}
-	[[gnu::always_inline]] ~posting()
+	[[gnu::always_inline]] ~scope()
 	{
-		const u32 todo = unlock(core_);
-
-		if (todo) [[unlikely]]
-			rpcrdma_core_finish(core_, todo);
+		release(core_);
 	}
-	posting(const posting &) = delete;
-	posting &operator=(const posting &) = delete;
+	scope(const scope &) = delete;
+	scope &operator=(const scope &) = delete;
 
 private:
 	rpcrdma_ep_core *core_;
 };
 
-/* Holds the lock for MRs. */
-class locked_mrs
-{
-public:
-	[[gnu::always_inline]] explicit locked_mrs(rpcrdma_ep_core *core)
-		: core_{ core }
-	{
-		rpcrdma_port_lock_mrs(core_);
-	}
-	[[gnu::always_inline]] ~locked_mrs()
-	{
-		rpcrdma_port_unlock_mrs(core_);
-	}
-	locked_mrs(const locked_mrs &) = delete;
-	locked_mrs &operator=(const locked_mrs &) = delete;
-
-private:
-	rpcrdma_ep_core *core_;
-};
+using locked = scope<rpcrdma_port_lock, rpcrdma_port_unlock>;
+using posting = scope<rpcrdma_port_lock, unlock_and_finish>;
+using locked_mrs = scope<rpcrdma_port_lock_mrs, rpcrdma_port_unlock_mrs>;
 
 /* Return the context of a message. */
 [[gnu::always_inline]] static inline rpcrdma_send *send_of(rpcrdma_work *work)

@@ -255,6 +255,15 @@ u32 watch_stall(rpcrdma_ep_core *core)
 	return stall.events;
 }
 
+/* Check the window again when the stall timer has ended. Return events. */
+static u32 stall_over(rpcrdma_ep_core *core)
+{
+	const locked under(core);
+
+	core->stall_watched = false;
+	return watch_stall(core);
+}
+
 } // namespace rpcrdma
 
 using namespace rpcrdma;
@@ -349,15 +358,7 @@ void rpcrdma_core_events(struct rpcrdma_ep_core *core, u32 events)
 
 void rpcrdma_core_stall_expired(struct rpcrdma_ep_core *core)
 {
-	u32 events;
-
-	{
-		const locked under(core);
-
-		core->stall_watched = false;
-		events = watch_stall(core);
-	}
-	rpcrdma_core_events(core, events);
+	rpcrdma_core_events(core, stall_over(core));
 }
 
 void rpcrdma_core_rdma(struct rpcrdma_ep_core *core, struct rpcrdma_work *work)

@@ -106,8 +106,8 @@ rpcrdma_transfer *next_read(rpcrdma_ep_core *core)
 }
 
 /*
- * Queue the Reply whose Writes have completed. If it cannot be sent, append it, or what
- * is attached to it, to @done_list.
+ * Queue the Reply whose Writes have completed. If it cannot be sent, append it, or the
+ * work that is attached to it, to @done_list.
  */
 void queue_written(rpcrdma_ep_core *core, rpcrdma_work *reply, bool ok,
 		   list_head *done_list)
