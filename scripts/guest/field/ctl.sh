@@ -180,14 +180,21 @@ ctl_lost()
 
 opening() { connections | grep '^role=server ' | grep -qv ' state=open '; }
 
-# A client is killed before the server's answer has arrived: its connection manager rejects that.
-ctl_rejected()
+# Begin a client's connection, the server's answer to which is on the way for seconds. The
+# client does not have to ask for the server's hardware address.
+connects_slowly()
 {
-	mark ctl_server
 	client ip neigh replace $ADDR4 lladdr $MAC dev c0 nud permanent
 	impair server delay 3s
 	client_begin $PING -c 1 -t 100 $ADDR4 >/dev/null 2>&1
 	wait_for 30 opening
+}
+
+# A client is killed before the server's answer has arrived: its connection manager rejects that.
+ctl_rejected()
+{
+	mark ctl_server
+	connects_slowly
 	kill -KILL $CLIENT_PID
 	wait $CLIENT_PID 2>/dev/null || true
 	wait_for 60 raised ctl_server rejects_other >/dev/null
@@ -238,15 +245,11 @@ ctl_auths()
 	screen auths cat /tmp/ctl.log
 }
 
-# A client stops before it confirms its connection: the server's answer is delayed, and the
-# client does not have to ask for the server's hardware address.
+# A client stops before it confirms its connection.
 ctl_openings()
 {
 	mark ctl_server
-	client ip neigh replace $ADDR4 lladdr $MAC dev c0 nud permanent
-	impair server delay 3s
-	client_begin $PING -c 1 -t 100 $ADDR4 >/dev/null 2>&1
-	wait_for 30 opening
+	connects_slowly
 	kill -STOP $CLIENT_PID
 	heal
 	wait_for 90 raised ctl_server openings_overdue >/dev/null

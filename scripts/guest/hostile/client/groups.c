@@ -11,7 +11,7 @@
 
 enum { ALL_GROUPS = 1 << FFDHE2048 | 1 << FFDHE3072 | 1 << FFDHE4096 };
 
-/* A connection whose server has sent a CHALLENGE, and what a proof needs */
+/* A connection whose server has sent a CHALLENGE, and the data for a proof */
 struct exchange {
 	struct peer *p;
 	struct transcript t;
@@ -198,7 +198,7 @@ CASE(proofs, proof_of_other_group)
 
 /* ---- Downgrade: the server has received another mask than the client has sent ---- */
 
-/* Prove the HELLO with the mask @sent, on a connection whose server has another one. */
+/* Let the proof cover a HELLO with the mask @sent. The server has received another one. */
 static void mask_was(struct exchange *e, uint32_t sent)
 {
 	struct transcript t;
@@ -232,14 +232,23 @@ CASE(proofs, weakened)
 
 /* ---- Settings of the server ---- */
 
+/* Connect to a server with this auth_dh, which later connections do not have. */
+static struct peer *connected_to(int auth_dh)
+{
+	struct peer *p;
+
+	set_parameter("auth_dh", auth_dh);
+	p = connected();
+	set_parameter("auth_dh", 1);
+	return p;
+}
+
 /* Without a group, at a server that requires one */
 CASE(groups, required)
 {
 	struct peer *p;
 
-	set_parameter("auth_dh", 2);
-	p = connected();
-	set_parameter("auth_dh", 1);
+	p = connected_to(2);
 	hello_with(p, ONLY_SHA256, NO_GROUP);
 	send_out(p);
 	refused(p, NO_ALGORITHM);
@@ -252,16 +261,12 @@ CASE(groups, forbidden)
 	struct transcript t;
 	struct peer *p;
 
-	set_parameter("auth_dh", 0);
-	p = connected();
-	set_parameter("auth_dh", 1);
+	p = connected_to(0);
 	hello_with(p, ONLY_SHA256, ALL_GROUPS);
 	send_out(p);
 	refused(p, NO_ALGORITHM);
 
-	set_parameter("auth_dh", 0);
-	p = connected();
-	set_parameter("auth_dh", 1);
+	p = connected_to(0);
 	hello_with(p, ONLY_SHA256, NO_GROUP | ALL_GROUPS);
 	free(greet_in(p, &t, NO_DH));
 }

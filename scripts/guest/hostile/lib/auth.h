@@ -14,7 +14,7 @@ enum { CLIENT = 0, SERVER = 1 };
 /* The secret that hostile.sh and hostile-server.sh have put into the keyring */
 extern const char auth_secret[];
 
-/* What the proofs of a connection cover */
+/* The data that the proofs of a connection cover */
 struct transcript {
 	uint32_t flags[2], len[2];
 	uint8_t body[2][1024];		/* the first messages without their prefixes */
@@ -40,11 +40,11 @@ void prove(const struct peer *p, const struct transcript *t, int role,
  */
 void auth_start(struct peer *p, uint32_t type, uint32_t hash, uint32_t group,
 		uint8_t nonce, const char *identity, uint32_t len);
-/* The same for a CHALLENGE, with @octets bytes of @public */
+/* Write a CHALLENGE like that, with @octets bytes of @public. */
 void auth_challenge(struct peer *p, uint32_t hash, uint32_t group, uint8_t nonce,
 		    const char *identity, uint32_t len, const uint8_t *public, uint32_t octets);
 void auth_proof(struct peer *p, const uint8_t *proof, uint32_t len);
-/* The same with @octets bytes of @public */
+/* Write a PROOF like that, with @octets bytes of @public. */
 void auth_proof_dh(struct peer *p, const uint8_t *proof, uint32_t len,
 		   const uint8_t *public, uint32_t octets);
 void auth_failure(struct peer *p, uint32_t reason);
