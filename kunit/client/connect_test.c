@@ -6,13 +6,13 @@
 static void connect_backoff(struct kunit *test)
 {
 	struct peer *peer = test->priv;
-	struct sockaddr_in no_listener = shim_addr;
+	struct sockaddr_in no_listener = loop_addr;
 	struct rpc_create_args args = {
 		.net		= &init_net,
 		.protocol	= XPRT_TRANSPORT_RDMA,
 		.address	= (struct sockaddr *)&no_listener,
 		.addrsize	= sizeof(no_listener),
-		.servername	= "shim",
+		.servername	= "loopback",
 		.program	= &peer_program,
 		.version	= 1,
 		.authflavor	= RPC_AUTH_NULL,
@@ -29,7 +29,7 @@ static void connect_backoff(struct kunit *test)
 	struct rpc_xprt *xprt;
 	int i;
 
-	atomic_set(&shim_changes, 0);
+	atomic_set(&loop_changes, 0);
 	msg.rpc_argp = peer_rpc_alloc(0, 0, 0, false);
 	KUNIT_ASSERT_NOT_NULL(test, msg.rpc_argp);
 	msg.rpc_resp = msg.rpc_argp;
@@ -53,7 +53,7 @@ static void connect_backoff(struct kunit *test)
 	rejects = rpcrdma_counted(&init_net, RPCRDMA_COUNT_REJECTS_NO_LISTENER) - rejects;
 	KUNIT_EXPECT_EQ(test, failed, (u64)ARRAY_SIZE(seconds));
 	KUNIT_EXPECT_EQ(test, rejects, (u64)ARRAY_SIZE(seconds));
-	KUNIT_EXPECT_EQ(test, atomic_read(&shim_changes), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&loop_changes), 0);
 	peer_rpc_free(msg.rpc_argp);
 }
 
@@ -64,16 +64,16 @@ static void connect_swap(struct kunit *test)
 	struct peer *peer = peer_open(test);
 	struct rpc_xprt *xprt = rcu_access_pointer(peer->clnt->cl_xprt);
 
-	atomic_set(&shim_changes, 0);
+	atomic_set(&loop_changes, 0);
 	KUNIT_EXPECT_EQ(test, xprt->ops->enable_swap(xprt), 0);
 	KUNIT_EXPECT_EQ(test, atomic_read(&xprt->swapper), 1);
 	KUNIT_EXPECT_EQ(test, peer_call(test, 0, 0, 0, true), 0);
-	KUNIT_EXPECT_TRUE(test, shim_connect_flags & PF_MEMALLOC);
+	KUNIT_EXPECT_TRUE(test, loop_connect_flags & PF_MEMALLOC);
 	/*
 	 * The client's connection is announced to programs. Both ends' connections are
 	 * counted.
 	 */
-	KUNIT_EXPECT_EQ(test, atomic_read(&shim_changes), 1);
+	KUNIT_EXPECT_EQ(test, atomic_read(&loop_changes), 1);
 	KUNIT_EXPECT_EQ(test, rpcrdma_counted(&init_net, RPCRDMA_COUNT_OPENED),
 			opened + 2);
 	xprt->ops->disable_swap(xprt);
@@ -83,7 +83,7 @@ static void connect_swap(struct kunit *test)
 /* Concurrent writes never set the lowest version higher than the highest. */
 static void connect_versions_do_not_cross(struct kunit *test)
 {
-	KUNIT_EXPECT_EQ(test, shim_cross_versions("2", "1"), -EINVAL);
+	KUNIT_EXPECT_EQ(test, loop_cross_versions("2", "1"), -EINVAL);
 	KUNIT_EXPECT_LE(test, rpcrdma_settings.min_version, rpcrdma_settings.max_version);
 	rpcrdma_settings.min_version = RPCRDMA_VERS_1;
 	rpcrdma_settings.max_version = RPCRDMA_VERS_2;

@@ -29,25 +29,25 @@ static int peer_suite_begin(struct kunit_suite *suite,
 out_client:
 	rpcrdma_client_exit();
 out_shim:
-	shim_suite_exit(suite);
+	loop_suite_exit(suite);
 	return rc;
 }
 
 int peer_suite_init(struct kunit_suite *suite)
 {
-	return peer_suite_begin(suite, shim_suite_init);
+	return peer_suite_begin(suite, loop_suite_init);
 }
 
 int peer_mem_suite_init(struct kunit_suite *suite)
 {
-	return peer_suite_begin(suite, shim_mem_suite_init);
+	return peer_suite_begin(suite, loop_mem_suite_init);
 }
 
 void peer_suite_exit(struct kunit_suite *suite)
 {
 	xprt_unregister_transport(&rpcrdma_server_bc_class);
 	rpcrdma_client_exit();
-	shim_suite_exit(suite);
+	loop_suite_exit(suite);
 }
 
 int peer_connect(struct peer *peer)
@@ -58,7 +58,7 @@ int peer_connect(struct peer *peer)
 		.protocol	= XPRT_TRANSPORT_RDMA,
 		.address	= (struct sockaddr *)addr,
 		.addrsize	= sizeof(struct sockaddr_in),
-		.servername	= "shim",
+		.servername	= "loopback",
 		.program	= &peer_program,
 		.version	= 1,
 		.authflavor	= RPC_AUTH_NULL,
@@ -109,9 +109,9 @@ int peer_test_init(struct kunit *test)
 		.version_high	= RPCRDMA_VERS_2,
 	};
 	peer->module_refs = module_refcount(THIS_MODULE);
-	shim_test_begin();
+	loop_test_begin();
 	peer->listener = rpcrdma_listen(&init_net,
-					(struct sockaddr *)&shim_addr,
+					(struct sockaddr *)&loop_addr,
 					peer_incoming, peer);
 	if (IS_ERR(peer->listener))
 		return PTR_ERR(peer->listener);
@@ -136,14 +136,14 @@ void peer_test_exit(struct kunit *test)
 	rpcrdma_listener_destroy(peer->listener);
 	flush_work(&peer->work);
 	peer_release(peer);
-	shim_check_gone(test);
+	loop_check_gone(test);
 	/*
 	 * sunrpc destroys a transport some time after the RPC client is shut down. Each
 	 * transport holds a module reference, which keeps rpcrdma.ko loaded until then.
 	 * This module has no such protection, so the fixture waits for the references
 	 * to be put.
 	 */
-	KUNIT_EXPECT_TRUE(test, shim_poll(module_refcount(THIS_MODULE) ==
+	KUNIT_EXPECT_TRUE(test, loop_poll(module_refcount(THIS_MODULE) ==
 					  peer->module_refs));
 }
 

@@ -12,7 +12,7 @@
 static void pull_into(struct kunit *test, struct memdev_traits *t)
 {
 	t->region_depth = PEER_REGION_PAGES;
-	memdev_set_traits(shim_memdev, t);
+	memdev_set_traits(loop_memdev, t);
 	pull_replies(test);
 	KUNIT_EXPECT_EQ(test, peer_call(test, 0, 50003, 40000, false), 0);
 }
@@ -41,7 +41,7 @@ static void regions_pull_merged(struct kunit *test)
 {
 	struct memdev_traits t;
 
-	if (!memdev_merges(shim_memdev))
+	if (!memdev_merges(loop_memdev))
 		kunit_skip(test, "in this kernel no driver can merge memory");
 	memdev_default_traits(&t);
 	t.reads_into_regions = true;
@@ -71,7 +71,7 @@ static void regions_bounced(struct kunit *test)
 
 	memdev_default_traits(&t);
 	t.drop_offsets = true;
-	memdev_set_traits(shim_memdev, &t);
+	memdev_set_traits(loop_memdev, &t);
 	rpcrdma_settings.max_reassembly = 0;
 	peer->params.reassembly = 0;
 	peer_open(test);
@@ -96,7 +96,7 @@ static void regions_gone(struct kunit *test)
 
 	memdev_default_traits(&t);
 	t.regions_gone = true;
-	memdev_set_traits(shim_memdev, &t);
+	memdev_set_traits(loop_memdev, &t);
 	KUNIT_EXPECT_EQ(test, peer_call(test, 4, 50003, 0, true), 0);
 	ep = peer_client_ep(peer);
 	KUNIT_ASSERT_NOT_NULL(test, ep);
@@ -107,8 +107,8 @@ static void regions_gone(struct kunit *test)
 
 	/* Once MRs can be allocated again, they are used. */
 	t.regions_gone = false;
-	memdev_set_traits(shim_memdev, &t);
-	KUNIT_EXPECT_TRUE(test, shim_poll(!rpcrdma_mr_pool_is_starved(
+	memdev_set_traits(loop_memdev, &t);
+	KUNIT_EXPECT_TRUE(test, loop_poll(!rpcrdma_mr_pool_is_starved(
 					&ep->core.mrs.pool)));
 	KUNIT_EXPECT_EQ(test, peer_call(test, 4, 50003, 0, true), 0);
 	KUNIT_EXPECT_EQ(test, ep->core.conn.counters.read_chunks, 1ULL);
@@ -132,14 +132,14 @@ static void regions_gone_for_good(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, peer_call(test, 0, 0, 0, true), 0);
 	memdev_default_traits(&t);
 	t.regions_gone = true;
-	memdev_set_traits(shim_memdev, &t);
+	memdev_set_traits(loop_memdev, &t);
 	rpc = peer_rpc_alloc(4, 50003, 0, true);
 	KUNIT_ASSERT_NOT_NULL(test, rpc);
 	task = peer_start(peer, rpc);
 	KUNIT_ASSERT_FALSE(test, IS_ERR(task));
-	KUNIT_EXPECT_TRUE(test, shim_poll(atomic_read(&peer->connected) > 1));
+	KUNIT_EXPECT_TRUE(test, loop_poll(atomic_read(&peer->connected) > 1));
 	t.regions_gone = false;
-	memdev_set_traits(shim_memdev, &t);
+	memdev_set_traits(loop_memdev, &t);
 	rpc_wait_for_completion_task(task);
 	KUNIT_EXPECT_EQ(test, task->tk_status, 0);
 	KUNIT_EXPECT_EQ(test, peer_rpc_result(rpc), 0);

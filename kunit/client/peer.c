@@ -282,7 +282,7 @@ static void peer_serve(struct peer *peer, struct rpcrdma_recv *rv,
 	len = peer_gather(peer, rv);
 	attempt->sound = len && peer_sound(peer->call, len, &want);
 	if (peer->mute_client)
-		shim_mute = SHIM_MUTE_CLIENT;
+		loop_mute = LOOP_MUTE_CLIENT;
 	/* If this fails, the client retransmits the Call on a new connection. */
 	if (!attempt->sound || !peer_reply(rv, want, bad))
 		rpcrdma_ep_close(rpcrdma_recv_ep(rv), NULL);

@@ -22,7 +22,7 @@
 #include "../../net/sunrpc/xprtrdma/sunrpc/server.h"
 #include "../../net/sunrpc/xprtrdma/sunrpc/server_bc.h"
 #include "../../net/sunrpc/xprtrdma/sunrpc/settings.h"
-#include "../lib/shim.h"
+#include "../lib/loopback.h"
 
 enum {
 	PEER_STEPS	= 8,

@@ -74,7 +74,7 @@ static const struct rpc_version peer_version = {
 static const struct rpc_version *peer_versions[] = { NULL, &peer_version };
 static struct rpc_stat peer_stat = { .program = &peer_program };
 const struct rpc_program peer_program = {
-	.name		= "shim",
+	.name		= "loopback",
 	.number		= 0x20000042,
 	.nrvers		= ARRAY_SIZE(peer_versions),
 	.version	= peer_versions,

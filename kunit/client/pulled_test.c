@@ -68,7 +68,7 @@ static void pull_interrupted(struct kunit *test, bool kill)
 	KUNIT_EXPECT_TRUE(test, RPC_IS_ACTIVATED(task));
 
 	peer->mute_client = false;
-	shim_mute = 0;
+	loop_mute = 0;
 	rpcrdma_ep_close(server, NULL);
 	rpc_wait_for_completion_task(task);
 	if (kill) {

@@ -20,7 +20,7 @@ static const struct peer_attempt *peer_second(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, peer->attempts[0].xid, peer->attempts[1].xid);
 	KUNIT_EXPECT_TRUE(test, peer->attempts[1].sound);
 	KUNIT_EXPECT_EQ(test, atomic_read(&peer->connected), 1);
-	KUNIT_EXPECT_EQ(test, shim_valid_handles(), 0U);
+	KUNIT_EXPECT_EQ(test, loop_valid_handles(), 0U);
 	return &peer->attempts[1];
 }
 
@@ -203,7 +203,7 @@ static void recover_permanent(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, peer_call(test, 0, 50001, 60001, true),
 				cases[i].status);
 		KUNIT_EXPECT_EQ(test, peer->nr_attempts, 1U);
-		KUNIT_EXPECT_EQ(test, shim_valid_handles(), 0U);
+		KUNIT_EXPECT_EQ(test, loop_valid_handles(), 0U);
 	}
 	peer_script(peer, NULL, 0);
 	KUNIT_EXPECT_EQ(test, peer_call(test, 0, 50001, 60001, true), 0);
@@ -242,7 +242,7 @@ static void recover_ends(struct kunit *test)
 	}
 	peer_script(peer, NULL, 0);
 	KUNIT_EXPECT_EQ(test, peer_call(test, 0, 50001, 60001, true), 0);
-	KUNIT_EXPECT_EQ(test, shim_valid_handles(), 0U);
+	KUNIT_EXPECT_EQ(test, loop_valid_handles(), 0U);
 }
 
 /* A bad Reply ends the RPC, because a retry would get the same. */
@@ -266,7 +266,7 @@ static void recover_bad_reply(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, peer_call(test, 0, 50001, cases[i].want,
 						cases[i].ddp), -EIO);
 		KUNIT_EXPECT_EQ(test, peer->nr_attempts, 1U);
-		KUNIT_EXPECT_EQ(test, shim_valid_handles(), 0U);
+		KUNIT_EXPECT_EQ(test, loop_valid_handles(), 0U);
 	}
 	KUNIT_EXPECT_EQ(test, peer_call(test, 0, 50001, 60001, true), 0);
 	KUNIT_EXPECT_EQ(test, atomic_read(&peer->connected), 1);
@@ -297,9 +297,9 @@ static void recover_confused_peer(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, peer_call(test, 0, 50001, 60001, true),
 				0);
 	}
-	KUNIT_EXPECT_EQ(test, shim_valid_handles(), 0U);
+	KUNIT_EXPECT_EQ(test, loop_valid_handles(), 0U);
 	/* The peer's Replies invalidate handles that are already invalid. */
-	atomic_set(&shim_double_inv, 0);
+	atomic_set(&loop_double_inv, 0);
 }
 
 #define PEER_MANY 50
@@ -337,7 +337,7 @@ static void recover_many(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, peer->nr_attempts, 2U * 3 * PEER_MANY);
 	KUNIT_EXPECT_EQ(test, atomic_read(&peer->connected), 1);
 	KUNIT_EXPECT_LT(test, jiffies - start, (unsigned long)PEER_WAIT_S * HZ);
-	KUNIT_EXPECT_EQ(test, shim_valid_handles(), 0U);
+	KUNIT_EXPECT_EQ(test, loop_valid_handles(), 0U);
 }
 
 /*
@@ -423,7 +423,7 @@ static void recover_without_window(struct kunit *test)
 		peer_script(peer, NULL, 0);
 		KUNIT_EXPECT_EQ(test, peer_call(test, 0, 5000, 100, true), 0);
 	}
-	KUNIT_EXPECT_EQ(test, shim_valid_handles(), 0U);
+	KUNIT_EXPECT_EQ(test, loop_valid_handles(), 0U);
 }
 
 /* The connection is lost while a Call waits for its retransmission. */
@@ -461,7 +461,7 @@ static void recover_reconnect(struct kunit *test)
 		rpc_put_task(t[i].task);
 		peer_rpc_free(t[i].rpc);
 	}
-	KUNIT_EXPECT_EQ(test, shim_valid_handles(), 0U);
+	KUNIT_EXPECT_EQ(test, loop_valid_handles(), 0U);
 }
 
 /* An RPC is killed after some fragments of its Call were sent. */
@@ -483,7 +483,7 @@ static void recover_killed_half_sent(struct kunit *test)
 		KUNIT_ASSERT_NOT_NULL(test, ep);
 		server = peer_server_ep(peer);
 
-		shim_mute = SHIM_MUTE_SERVER;
+		loop_mute = LOOP_MUTE_SERVER;
 		rpc = peer_rpc_alloc(8192, 30000, 20000, chunks);
 		KUNIT_ASSERT_NOT_NULL(test, rpc);
 		task = peer_start(peer, rpc);
@@ -496,10 +496,10 @@ static void recover_killed_half_sent(struct kunit *test)
 		rpc_wait_for_completion_task(task);
 		KUNIT_EXPECT_LT(test, task->tk_status, 0);
 		rpc_put_task(task);
-		KUNIT_EXPECT_EQ(test, shim_valid_handles(), 0U);
+		KUNIT_EXPECT_EQ(test, loop_valid_handles(), 0U);
 		peer_rpc_free(rpc);
 
-		shim_mute = 0;
+		loop_mute = 0;
 		rpcrdma_ep_send_error(server, 1, RDMA2_ERR_SYSTEM, 0, 0);
 		KUNIT_EXPECT_EQ(test, peer_call(test, 0, 5000, 5000, true), 0);
 		rpcrdma_ep_put(server);
@@ -532,9 +532,9 @@ static void recover_no_memory_for_parts(struct kunit *test)
 	 */
 	KUNIT_EXPECT_EQ(test, peer_call(test, 8, 60000, 60000, true), 0);
 	peer_script(peer, NULL, 0);
-	shim_no_streams = 3;
+	loop_no_streams = 3;
 	KUNIT_EXPECT_EQ(test, peer_call(test, 8192, 0, 0, true), 0);
-	shim_no_streams = 0;
+	loop_no_streams = 0;
 	KUNIT_EXPECT_EQ(test, peer_call(test, 8192, 0, 0, true), 0);
 	KUNIT_ASSERT_EQ(test, peer->nr_attempts, 2U);
 	KUNIT_EXPECT_EQ(test, peer->attempts[0].format, RPCRDMA_SPECIAL);

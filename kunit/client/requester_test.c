@@ -3,27 +3,27 @@
 
 #include <linux/sunrpc/xprt.h>
 
-#include "../lib/shim.h"
+#include "../lib/loopback.h"
 
 /*
  * Count misuse if an RPC is completed without being pinned. Without the pin, its task
  * can continue without the queue lock, and release the rpc_rqst.
  */
-static void shim_complete_rqst(struct rpc_task *task, int octets)
+static void loop_complete_rqst(struct rpc_task *task, int octets)
 {
 	lockdep_assert_held(&task->tk_rqstp->rq_xprt->queue_lock);
 	if (!atomic_read(&task->tk_rqstp->rq_pin))
-		atomic_inc(&shim_misuse);
+		atomic_inc(&loop_misuse);
 	xprt_complete_rqst(task, octets);
 }
 
-unsigned int shim_no_streams;
+unsigned int loop_no_streams;
 
 #define rpcrdma_stream_alloc(...)					\
-	(shim_no_streams ? (shim_no_streams--, NULL) :			\
+	(loop_no_streams ? (loop_no_streams--, NULL) :			\
 	 (rpcrdma_stream_alloc)(__VA_ARGS__))
 
-#define xprt_complete_rqst(task, octets)	shim_complete_rqst(task, octets)
+#define xprt_complete_rqst(task, octets)	loop_complete_rqst(task, octets)
 
 #include "../../net/sunrpc/xprtrdma/sunrpc/slot.c"
 #include "../../net/sunrpc/xprtrdma/sunrpc/requester.c"
@@ -39,7 +39,7 @@ enum {
 };
 
 struct req_fixture {
-	struct shim_pair		*pair;
+	struct loop_pair		*pair;
 	struct rpcrdma_ep		*ep;
 	struct rpcrdma_requester	requester;
 	struct rpcrdma_requester_stats	stats;
@@ -82,14 +82,14 @@ static int req_plan(struct req_fixture *f)
 
 static struct req_fixture *req_open(struct kunit *test)
 {
-	struct shim_pair *pair = test->priv;
+	struct loop_pair *pair = test->priv;
 	struct req_fixture *f;
 	int i;
 
 	f = kunit_kzalloc(test, sizeof(*f), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, f);
 	f->pair = pair;
-	KUNIT_ASSERT_EQ(test, shim_connect(pair), 0);
+	KUNIT_ASSERT_EQ(test, loop_connect(pair), 0);
 	f->ep = pair->client.ep;
 	KUNIT_ASSERT_EQ(test, rpcrdma_conn_limits(&f->ep->core.conn).send_inline,
 			(u32)REQ_LIMIT);
@@ -315,7 +315,7 @@ static struct rpc_task *req_task(struct kunit *test, struct req_fixture *f)
 	task = kunit_kzalloc(test, sizeof(*task), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, task);
 	spin_lock_init(&xprt->queue_lock);
-	rpc_init_wait_queue(&xprt->pending, "shim_pending");
+	rpc_init_wait_queue(&xprt->pending, "loop_pending");
 	task->tk_rqstp = &f->req->rqst;
 	f->req->rqst.rq_task = task;
 	return task;
@@ -388,10 +388,10 @@ static struct kunit_case requester_cases[] = {
 
 static struct kunit_suite requester_suite = {
 	.name		= "rpcrdma_requester",
-	.suite_init	= shim_suite_init,
-	.suite_exit	= shim_suite_exit,
-	.init		= shim_test_init,
-	.exit		= shim_test_exit,
+	.suite_init	= loop_suite_init,
+	.suite_exit	= loop_suite_exit,
+	.init		= loop_test_init,
+	.exit		= loop_test_exit,
 	.test_cases	= requester_cases,
 };
 

@@ -105,7 +105,7 @@ static struct peer *peer_open_reverse(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, peer->serv->sv_pools);
 	rpcrdma_bc_queue_init(peer->serv);
 	peer->cb_sound = true;
-	peer->service = kthread_run(peer_service_fn, peer, "shim_callback");
+	peer->service = kthread_run(peer_service_fn, peer, "loop_callback");
 	KUNIT_ASSERT_FALSE(test, IS_ERR(peer->service));
 	xprt->bc_serv = peer->serv;
 	KUNIT_ASSERT_EQ(test, xprt->ops->bc_setup(xprt, 2), 0);
@@ -310,13 +310,13 @@ static void reverse_general(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, peer_call_back(test, 8192, 30000, 2999), 0);
 	KUNIT_EXPECT_EQ(test, c->replies[RPCRDMA_SPECIAL], 2ULL);
 	KUNIT_EXPECT_EQ(test, peer->cb_served, 6U);
-	KUNIT_EXPECT_EQ(test, shim_valid_handles(), 0U);
+	KUNIT_EXPECT_EQ(test, loop_valid_handles(), 0U);
 	/* A Call longer than the service's pages */
 	KUNIT_EXPECT_EQ(test, peer_call_back_ddp(test, 8192, 60000),
 			-EREMOTEIO);
 	KUNIT_EXPECT_EQ(test, peer_call_back_ddp(test, 8, 60000), 0);
 	KUNIT_EXPECT_EQ(test, atomic_read(&peer->connected), 1);
-	KUNIT_EXPECT_EQ(test, shim_valid_handles(), 0U);
+	KUNIT_EXPECT_EQ(test, loop_valid_handles(), 0U);
 	peer_close_reverse(test);
 }
 
@@ -387,7 +387,7 @@ static void reverse_last_reference(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, ep);
 
 	refs = kref_read(&xprt->kref);
-	shim_mute = SHIM_MUTE_CLIENT;
+	loop_mute = LOOP_MUTE_CLIENT;
 	t.rpc = peer_rpc_alloc(8, 30000, 0, true);
 	KUNIT_ASSERT_NOT_NULL(test, t.rpc);
 	t.task = peer_start_by(peer->callback, t.rpc);
@@ -409,7 +409,7 @@ static void reverse_last_reference(struct kunit *test)
 	rpcrdma_ep_wait_closed(ep);
 	rpcrdma_ep_put(ep);
 
-	shim_mute = 0;
+	loop_mute = 0;
 	rpc_killall_tasks(peer->callback);
 	rpc_wait_for_completion_task(t.task);
 	rpc_put_task(t.task);
@@ -429,11 +429,11 @@ static void reverse_service_freed(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, xprt->ops->bc_setup(xprt, 1), 0);
 	xprt->bc_serv = kunit_kzalloc(test, sizeof(*peer->serv), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, xprt->bc_serv);
-	shim_dead_service = xprt->bc_serv;
+	loop_dead_service = xprt->bc_serv;
 	xprt->ops->bc_destroy(xprt, 1);
-	KUNIT_EXPECT_EQ(test, atomic_read(&shim_misuse), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&loop_misuse), 0);
 	xprt->bc_serv = NULL;
-	shim_dead_service = NULL;
+	loop_dead_service = NULL;
 }
 
 /* Set up a second rpc_xprt over the peer's connection. */
@@ -448,7 +448,7 @@ static struct rpc_xprt *peer_setup_again(struct peer *peer)
 		.bc_xprt	= &peer->sxprt,
 	};
 
-	return shim_bc_setup(&args);
+	return loop_bc_setup(&args);
 }
 
 /* Two services set up their clients on one connection at the same time. */
@@ -487,12 +487,12 @@ static void reverse_not_made(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, PTR_ERR_OR_ZERO(second), 0);
 	if (!IS_ERR(second)) {
 		KUNIT_EXPECT_PTR_EQ(test, peer->sxprt.xpt_bc_xprt, second);
-		shim_bc_put_outside = false;
+		loop_bc_put_outside = false;
 		second->ops->destroy(second);
-		KUNIT_EXPECT_TRUE(test, shim_poll(!READ_ONCE(peer->sxprt.xpt_bc_xprt) &&
+		KUNIT_EXPECT_TRUE(test, loop_poll(!READ_ONCE(peer->sxprt.xpt_bc_xprt) &&
 						  kref_read(&peer->sxprt.xpt_ref) ==
 						  refs));
-		KUNIT_EXPECT_FALSE(test, shim_bc_put_outside);
+		KUNIT_EXPECT_FALSE(test, loop_bc_put_outside);
 	}
 	peer->sxprt.xpt_bc_xprt = first;
 	peer_close_reverse(test);
@@ -521,7 +521,7 @@ static void reverse_more_than_slots(struct kunit *test)
 		t[i].task = peer_start_by(peer->callback, t[i].rpc);
 		KUNIT_ASSERT_FALSE(test, IS_ERR(t[i].task));
 	}
-	KUNIT_EXPECT_TRUE(test, shim_poll(atomic_read(&xprt->bc_slot_count) ==
+	KUNIT_EXPECT_TRUE(test, loop_poll(atomic_read(&xprt->bc_slot_count) ==
 					  ARRAY_SIZE(t)));
 	WRITE_ONCE(peer->cb_hold, false);
 	for (i = 0; i < ARRAY_SIZE(t); i++) {
@@ -540,15 +540,15 @@ static void reverse_no_memory(struct kunit *test)
 	struct peer *peer = peer_open_reverse(test);
 	struct peer_task t;
 
-	shim_no_transfers = true;
+	loop_no_transfers = true;
 	t.rpc = peer_rpc_alloc(8, 30000, 0, true);
 	KUNIT_ASSERT_NOT_NULL(test, t.rpc);
 	t.task = peer_start_by(peer->callback, t.rpc);
 	KUNIT_ASSERT_FALSE(test, IS_ERR(t.task));
-	KUNIT_EXPECT_TRUE(test, shim_poll(!READ_ONCE(peer->ep) ||
+	KUNIT_EXPECT_TRUE(test, loop_poll(!READ_ONCE(peer->ep) ||
 					  !RPC_IS_ACTIVATED(t.task)));
 	KUNIT_EXPECT_TRUE(test, RPC_IS_ACTIVATED(t.task));
-	shim_no_transfers = false;
+	loop_no_transfers = false;
 	rpc_killall_tasks(peer->callback);
 	rpc_wait_for_completion_task(t.task);
 	KUNIT_EXPECT_NE(test, t.task->tk_status, -EREMOTEIO);

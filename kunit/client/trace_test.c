@@ -78,7 +78,7 @@ static void trace_full_window(struct kunit *test, struct peer *peer)
 		t[i].task = peer_start(peer, t[i].rpc);
 		KUNIT_ASSERT_FALSE(test, IS_ERR(t[i].task));
 	}
-	KUNIT_EXPECT_TRUE(test, shim_poll(trace_count("rpcrdma_sq_full") > full));
+	KUNIT_EXPECT_TRUE(test, loop_poll(trace_count("rpcrdma_sq_full") > full));
 	peer_release(peer);
 	for (i = 0; i < TRACE_TASKS; i++) {
 		rpc_wait_for_completion_task(t[i].task);
@@ -102,7 +102,7 @@ static void trace_scenario(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, peer_call(test, 4, 0, 4, false), 0);
 	TRACE_EXPECT(test, "rpcrdma_op_connect", 1);
 	/* The server's connection manager may report the connection after its first Call. */
-	KUNIT_EXPECT_TRUE(test, shim_poll(trace_count("rpcrdma_connect") == 2));
+	KUNIT_EXPECT_TRUE(test, loop_poll(trace_count("rpcrdma_connect") == 2));
 	TRACE_EXPECT(test, "rpcrdma_opened", 2);
 	/* One answer of the client, two of the server */
 	TRACE_EXPECT(test, "rpcrdma_auth_answer", 3);
@@ -127,14 +127,14 @@ static void trace_scenario(struct kunit *test)
 
 	trace_full_window(test, peer);
 	KUNIT_EXPECT_GT(test, trace_count("rpcrdma_sq_retry"), 0);
-	KUNIT_EXPECT_TRUE(test, shim_poll(trace_count("rpcrdma_grant_received") > 0));
+	KUNIT_EXPECT_TRUE(test, loop_poll(trace_count("rpcrdma_grant_received") > 0));
 
 	/* A Send fails, and the client replaces the connection. */
 	TRACE_EXPECT(test, "rpcrdma_wc_error", 0);
 	TRACE_EXPECT(test, "rpcrdma_disconnect", 0);
-	memdev_fail_wr(shim_memdev, IB_WR_SEND, 1, IB_WC_LOC_QP_OP_ERR);
+	memdev_fail_wr(loop_memdev, IB_WR_SEND, 1, IB_WC_LOC_QP_OP_ERR);
 	KUNIT_EXPECT_EQ(test, peer_call(test, 4, 0, 4, false), 0);
-	KUNIT_EXPECT_TRUE(test, shim_poll(trace_count("rpcrdma_connect") == 4));
+	KUNIT_EXPECT_TRUE(test, loop_poll(trace_count("rpcrdma_connect") == 4));
 	KUNIT_EXPECT_GE(test, trace_count("rpcrdma_disconnect"), 1);
 }
 
@@ -154,10 +154,10 @@ static int trace_test_init(struct kunit *test)
 
 	if (rc)
 		return rc;
-	trace_key = shim_key("a secret of this suite", 22);
+	trace_key = loop_key("a secret of this suite", 22);
 	if (!IS_ERR(trace_key))
-		shim_find(trace_key);
-	shim_set_identity(SHIM_IDENTITY);
+		loop_find(trace_key);
+	loop_set_identity(LOOP_IDENTITY);
 	memset(trace_counts, 0, sizeof(trace_counts));
 	trace_all(test, true);
 	return 0;
@@ -170,8 +170,8 @@ static void trace_exit(struct kunit *test)
 {
 	trace_all(test, false);
 	peer_test_exit(test);
-	shim_find(NULL);
-	shim_set_identity("");
+	loop_find(NULL);
+	loop_set_identity("");
 	if (!IS_ERR_OR_NULL(trace_key))
 		key_put(trace_key);
 	trace_key = NULL;

@@ -6,29 +6,29 @@
 #include <linux/kthread.h>
 #include <linux/moduleparam.h>
 
-#include "../lib/shim.h"
+#include "../lib/loopback.h"
 
-static int shim_set_uint(const char *val, const struct kernel_param *kp,
+static int loop_set_uint(const char *val, const struct kernel_param *kp,
 			 unsigned int min, unsigned int max);
 
 /* Called after the other setting was read, and before this one is stored. */
 #define param_set_uint_minmax(val, kp, min, max) \
-	shim_set_uint(val, kp, min, max)
+	loop_set_uint(val, kp, min, max)
 
 #include "../../net/sunrpc/xprtrdma/sunrpc/settings.c"
 #undef param_set_uint_minmax
 
-struct shim_rival {
+struct loop_rival {
 	const char		*val;
 	struct completion	done;
 	int			rc;
 };
 
-static struct shim_rival *shim_rival;
+static struct loop_rival *loop_rival;
 
-static int shim_rival_fn(void *data)
+static int loop_rival_fn(void *data)
 {
-	struct shim_rival *r = data;
+	struct loop_rival *r = data;
 	struct kernel_param kp = { .arg = &rpcrdma_settings.max_version };
 
 	r->rc = rpcrdma_param_ops.set(r->val, &kp);
@@ -36,66 +36,66 @@ static int shim_rival_fn(void *data)
 }
 
 /* Let the concurrent writer run until it has finished or waits for this one. */
-static int shim_set_uint(const char *val, const struct kernel_param *kp,
+static int loop_set_uint(const char *val, const struct kernel_param *kp,
 			 unsigned int min, unsigned int max)
 {
-	struct shim_rival *r = shim_rival;
+	struct loop_rival *r = loop_rival;
 	struct task_struct *task;
 
-	shim_rival = NULL;
+	loop_rival = NULL;
 	if (r) {
-		task = kthread_create(shim_rival_fn, r, "shim_rival");
+		task = kthread_create(loop_rival_fn, r, "loop_rival");
 		if (IS_ERR(task))
 			return PTR_ERR(task);
 		get_task_struct(task);
 		wake_up_process(task);
-		if (!shim_poll(completion_done(&r->done) ||
+		if (!loop_poll(completion_done(&r->done) ||
 			       READ_ONCE(task->__state) == TASK_UNINTERRUPTIBLE))
-			atomic_inc(&shim_misuse);
+			atomic_inc(&loop_misuse);
 		put_task_struct(task);
 	}
 	return param_set_uint_minmax(val, kp, min, max);
 }
 
-int shim_cross_versions(const char *min, const char *max)
+int loop_cross_versions(const char *min, const char *max)
 {
 	struct kernel_param kp = { .arg = &rpcrdma_settings.min_version };
-	struct shim_rival rival = { .val = max };
+	struct loop_rival rival = { .val = max };
 	int rc;
 
 	init_completion(&rival.done);
-	shim_rival = &rival;
+	loop_rival = &rival;
 	rc = rpcrdma_param_ops.set(min, &kp);
 	wait_for_completion(&rival.done);
 	return rc ?: rival.rc;
 }
 
-const struct svc_serv *shim_dead_service;
-bool shim_no_transfers;
-unsigned int shim_connect_flags;
+const struct svc_serv *loop_dead_service;
+bool loop_no_transfers;
+unsigned int loop_connect_flags;
 
 #if defined(CONFIG_SUNRPC_BACKCHANNEL)
 #define rpcrdma_bc_dequeue(serv, xprt)					\
-	((serv) == shim_dead_service ?					\
-	 (atomic_inc(&shim_misuse), (struct rpc_rqst *)NULL) :		\
+	((serv) == loop_dead_service ?					\
+	 (atomic_inc(&loop_misuse), (struct rpc_rqst *)NULL) :		\
 	 (rpcrdma_bc_dequeue)(serv, xprt))
 #endif
 
 #define rpcrdma_rw_alloc(...) \
-	(shim_no_transfers ? NULL : (rpcrdma_rw_alloc)(__VA_ARGS__))
+	(loop_no_transfers ? NULL : (rpcrdma_rw_alloc)(__VA_ARGS__))
 
 #define rpcrdma_ep_connect(...)						\
-	(shim_connect_flags = current->flags,				\
+	(loop_connect_flags = current->flags,				\
 	 (rpcrdma_ep_connect)(__VA_ARGS__))
 
 /* Record the notifications of a connection's start and end. */
-atomic_t shim_changes;
+atomic_t loop_changes;
 
 #include "../../net/sunrpc/xprtrdma/sunrpc/netlink.h"
 
 void rpcrdma_netlink_changed(struct rpcrdma_ep *ep)
 {
-	atomic_inc(&shim_changes);
+	atomic_inc(&loop_changes);
 }
 
 #include "../../net/sunrpc/xprtrdma/sunrpc/responder.c"

@@ -3,132 +3,132 @@
  * A stand-in for the algorithm "dh", which kernels for tests need not have: a group of 31
  * bits, which provides no protection. Each step can fail.
  */
-#ifndef SHIM_KPP_H
-#define SHIM_KPP_H
+#ifndef LOOP_KPP_H
+#define LOOP_KPP_H
 
 #include <linux/math64.h>
 
-#define SHIM_KPP_PRIME	0x7fffffffU	/* 2^31 - 1 */
-#define SHIM_KPP_GENERATOR	7
+#define LOOP_KPP_PRIME	0x7fffffffU	/* 2^31 - 1 */
+#define LOOP_KPP_GENERATOR	7
 
-struct shim_kpp {
+struct loop_kpp {
 	u32 secret;
 };
 
-struct shim_kpp_request {
-	struct shim_kpp *kpp;
+struct loop_kpp_request {
+	struct loop_kpp *kpp;
 	struct scatterlist *in, *out;
 	unsigned int octets;
 };
 
-static u32 shim_kpp_power(u32 base, u32 exponent)
+static u32 loop_kpp_power(u32 base, u32 exponent)
 {
 	u64 result = 1, power = base;
 	u32 rest;
 
 	for (; exponent; exponent >>= 1) {
 		if (exponent & 1) {
-			div_u64_rem(result * power, SHIM_KPP_PRIME, &rest);
+			div_u64_rem(result * power, LOOP_KPP_PRIME, &rest);
 			result = rest;
 		}
-		div_u64_rem(power * power, SHIM_KPP_PRIME, &rest);
+		div_u64_rem(power * power, LOOP_KPP_PRIME, &rest);
 		power = rest;
 	}
 	return result;
 }
 
 /* Values are at the end of a buffer, as large numbers are. */
-static int shim_kpp_compute(struct shim_kpp_request *req)
+static int loop_kpp_compute(struct loop_kpp_request *req)
 {
-	__be32 base = cpu_to_be32(SHIM_KPP_GENERATOR), power;
+	__be32 base = cpu_to_be32(LOOP_KPP_GENERATOR), power;
 	u8 *out = sg_virt(req->out);
 	unsigned int at = req->octets - sizeof(power);
 
-	if (shim_fault())
+	if (loop_fault())
 		return -ENOMEM;
 	if (req->in)
 		memcpy(&base, sg_virt(req->in) + at, sizeof(base));
-	power = cpu_to_be32(shim_kpp_power(be32_to_cpu(base), req->kpp->secret));
+	power = cpu_to_be32(loop_kpp_power(be32_to_cpu(base), req->kpp->secret));
 	memset(out, 0, at);
 	memcpy(out + at, &power, sizeof(power));
 	return 0;
 }
 
-static struct crypto_kpp *shim_alloc_kpp(const char *name)
+static struct crypto_kpp *loop_alloc_kpp(const char *name)
 {
-	struct shim_kpp *kpp;
+	struct loop_kpp *kpp;
 
-	shim_check_nofs();
+	loop_check_nofs();
 	if (strcmp(name, "dh"))
-		atomic_inc(&shim_misuse);
-	if (shim_no_dh)
+		atomic_inc(&loop_misuse);
+	if (loop_no_dh)
 		return ERR_PTR(-ENOENT);
-	if (shim_fault())
+	if (loop_fault())
 		return ERR_PTR(-ENOMEM);
-	atomic_inc(&shim_dh_allocs);
+	atomic_inc(&loop_dh_allocs);
 	kpp = kzalloc(sizeof(*kpp), GFP_NOFS);
 	return (struct crypto_kpp *)kpp ?: ERR_PTR(-ENOMEM);
 }
 
 /* The private value is the first one that is packed. */
-static int shim_kpp_set_secret(struct crypto_kpp *tfm, const void *packed)
+static int loop_kpp_set_secret(struct crypto_kpp *tfm, const void *packed)
 {
-	struct shim_kpp *kpp = (struct shim_kpp *)tfm;
+	struct loop_kpp *kpp = (struct loop_kpp *)tfm;
 
-	if (shim_fault())
+	if (loop_fault())
 		return -ENOMEM;
 	memcpy(&kpp->secret, packed, sizeof(kpp->secret));
 	/* No power is 1. */
-	kpp->secret = kpp->secret % (SHIM_KPP_PRIME - 3) + 2;
+	kpp->secret = kpp->secret % (LOOP_KPP_PRIME - 3) + 2;
 	return 0;
 }
 
-static unsigned int shim_dh_key_len(const struct dh *params)
+static unsigned int loop_dh_key_len(const struct dh *params)
 {
 	return params->key_size + params->p_size + params->g_size;
 }
 
-static int shim_dh_encode_key(char *buf, unsigned int len, const struct dh *params)
+static int loop_dh_encode_key(char *buf, unsigned int len, const struct dh *params)
 {
-	if (len != shim_dh_key_len(params) || params->g_size != 1)
-		atomic_inc(&shim_misuse);
+	if (len != loop_dh_key_len(params) || params->g_size != 1)
+		atomic_inc(&loop_misuse);
 	memcpy(buf, params->key, params->key_size);
 	return 0;
 }
 
-static struct kpp_request *shim_kpp_request_alloc(struct crypto_kpp *tfm)
+static struct kpp_request *loop_kpp_request_alloc(struct crypto_kpp *tfm)
 {
-	struct shim_kpp_request *req;
+	struct loop_kpp_request *req;
 
-	req = shim_fault() ? NULL : kzalloc(sizeof(*req), GFP_NOFS);
+	req = loop_fault() ? NULL : kzalloc(sizeof(*req), GFP_NOFS);
 	if (req)
-		req->kpp = (struct shim_kpp *)tfm;
+		req->kpp = (struct loop_kpp *)tfm;
 	return (struct kpp_request *)req;
 }
 
 #define RPCRDMA_KPP	1
 
-#define crypto_alloc_kpp(name, type, mask)	shim_alloc_kpp(name)
+#define crypto_alloc_kpp(name, type, mask)	loop_alloc_kpp(name)
 #define crypto_free_kpp(tfm)			kfree_sensitive(tfm)
-#define crypto_kpp_set_secret(tfm, packed, len)	shim_kpp_set_secret(tfm, packed)
+#define crypto_kpp_set_secret(tfm, packed, len)	loop_kpp_set_secret(tfm, packed)
 #undef symbol_request
 #undef symbol_put
-#define symbol_request(function)		(shim_fault() ? NULL : shim_##function)
+#define symbol_request(function)		(loop_fault() ? NULL : shim_##function)
 #define symbol_put(function)			do { } while (0)
-#define shim_crypto_dh_key_len			shim_dh_key_len
-#define shim_crypto_dh_encode_key		shim_dh_encode_key
-#define kpp_request_alloc(tfm, gfp)		shim_kpp_request_alloc(tfm)
+#define loop_crypto_dh_key_len			loop_dh_key_len
+#define loop_crypto_dh_encode_key		loop_dh_encode_key
+#define kpp_request_alloc(tfm, gfp)		loop_kpp_request_alloc(tfm)
 #define kpp_request_free(req)			kfree(req)
 #define kpp_request_set_callback(...)		do { } while (0)
 #define kpp_request_set_input(req, sg, len)	\
-	(((struct shim_kpp_request *)(req))->in = (sg))
+	(((struct loop_kpp_request *)(req))->in = (sg))
 #define kpp_request_set_output(req, sg, len)	do {			\
-	((struct shim_kpp_request *)(req))->out = (sg);			\
-	((struct shim_kpp_request *)(req))->octets = (len);		\
+	((struct loop_kpp_request *)(req))->out = (sg);			\
+	((struct loop_kpp_request *)(req))->octets = (len);		\
 } while (0)
 #define crypto_kpp_generate_public_key(req)	\
-	shim_kpp_compute((struct shim_kpp_request *)(req))
+	loop_kpp_compute((struct loop_kpp_request *)(req))
 #define crypto_kpp_compute_shared_secret(req)	\
-	shim_kpp_compute((struct shim_kpp_request *)(req))
+	loop_kpp_compute((struct loop_kpp_request *)(req))
 
-#endif /* SHIM_KPP_H */
+#endif /* LOOP_KPP_H */

@@ -3,26 +3,26 @@
 #include <linux/module.h>
 #include <linux/workqueue.h>
 
-#include "../lib/shim.h"
+#include "../lib/loopback.h"
 
-bool shim_bc_put_outside;
+bool loop_bc_put_outside;
 
 /*
  * Record whether the module reference is put outside of any work item. A work item of
  * the module's own workqueue has returned before the module is unloaded; other contexts
  * may still execute code of the module.
  */
-static void shim_module_put(struct module *module)
+static void loop_module_put(struct module *module)
 {
-	shim_bc_put_outside = !current_work();
+	loop_bc_put_outside = !current_work();
 	module_put(module);
 }
 
-#define module_put(module)	shim_module_put(module)
+#define module_put(module)	loop_module_put(module)
 
 #include "../../net/sunrpc/xprtrdma/sunrpc/server_bc.c"
 
-struct rpc_xprt *shim_bc_setup(struct xprt_create *args)
+struct rpc_xprt *loop_bc_setup(struct xprt_create *args)
 {
 	return rpcrdma_bc_setup(args);
 }

@@ -2,9 +2,9 @@
 /* Calls at the server */
 #include "../../net/sunrpc/xprtrdma/sunrpc/server_call.c"
 
-#include "../lib/shim.h"
+#include "../lib/loopback.h"
 
-void shim_svc_set_flags(struct svc_rqst *rqstp)
+void loop_svc_set_flags(struct svc_rqst *rqstp)
 {
 	rpcrdma_svc_set_flags(rqstp);
 }

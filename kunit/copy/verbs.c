@@ -17,121 +17,121 @@
 #include <rdma/rdma_cm.h>
 #include <rdma/rw.h>
 
-#include "../lib/shim.h"
+#include "../lib/loopback.h"
 
-struct shim_balance shim_balance;
-atomic_t shim_misuse;
-atomic_t shim_double_inv;
-unsigned int shim_mute;
-unsigned int shim_unpostable, shim_unpostable_opcode;
-static unsigned int shim_crowd;
-bool shim_removal_in_setup;
-void (*shim_before_destroy)(void);
-static atomic_t shim_in_setup;
-static DECLARE_WAIT_QUEUE_HEAD(shim_crowd_wait);
-unsigned int shim_max_send_wr[2];
-int shim_reads_at_most;
-atomic_t shim_reads_refused;
-static atomic_t shim_reads;
-unsigned int shim_listens;
-bool shim_removal_at_listen;
-struct key *shim_secrets[SHIM_LOOKUPS];
-unsigned int shim_lookups;
-struct key *shim_peer_key;
-void (*shim_at_lookup)(unsigned int n);
-bool shim_no_hash, shim_no_dh;
-atomic_t shim_dh_allocs;
+struct loop_balance loop_balance;
+atomic_t loop_misuse;
+atomic_t loop_double_inv;
+unsigned int loop_mute;
+unsigned int loop_unpostable, loop_unpostable_opcode;
+static unsigned int loop_crowd;
+bool loop_removal_in_setup;
+void (*loop_before_destroy)(void);
+static atomic_t loop_in_setup;
+static DECLARE_WAIT_QUEUE_HEAD(loop_crowd_wait);
+unsigned int loop_max_send_wr[2];
+int loop_reads_at_most;
+atomic_t loop_reads_refused;
+static atomic_t loop_reads;
+unsigned int loop_listens;
+bool loop_removal_at_listen;
+struct key *loop_secrets[LOOP_LOOKUPS];
+unsigned int loop_lookups;
+struct key *loop_peer_key;
+void (*loop_at_lookup)(unsigned int n);
+bool loop_no_hash, loop_no_dh;
+atomic_t loop_dh_allocs;
 
-static atomic_t shim_countdown;
-static bool shim_has_failed;
-static DEFINE_XARRAY(shim_valid);
+static atomic_t loop_countdown;
+static bool loop_has_failed;
+static DEFINE_XARRAY(loop_valid);
 /* MRs of the endpoint, except those of rdma_rw */
-static DEFINE_XARRAY(shim_ours);
+static DEFINE_XARRAY(loop_ours);
 
-unsigned int shim_valid_handles(void)
+unsigned int loop_valid_handles(void)
 {
 	unsigned long index;
 	unsigned int n = 0;
 	void *entry;
 
-	xa_for_each(&shim_valid, index, entry)
+	xa_for_each(&loop_valid, index, entry)
 		n++;
 	return n;
 }
 
-void shim_fail_at(unsigned int n)
+void loop_fail_at(unsigned int n)
 {
-	shim_has_failed = false;
-	atomic_set(&shim_countdown, n);
+	loop_has_failed = false;
+	atomic_set(&loop_countdown, n);
 }
 
-bool shim_failed(void)
+bool loop_failed(void)
 {
-	return READ_ONCE(shim_has_failed);
+	return READ_ONCE(loop_has_failed);
 }
 
-static bool shim_fault(void)
+static bool loop_fault(void)
 {
-	if (atomic_read(&shim_countdown) <= 0 ||
-	    !atomic_dec_and_test(&shim_countdown))
+	if (atomic_read(&loop_countdown) <= 0 ||
+	    !atomic_dec_and_test(&loop_countdown))
 		return false;
-	WRITE_ONCE(shim_has_failed, true);
+	WRITE_ONCE(loop_has_failed, true);
 	return true;
 }
 
-static void *shim_made(atomic_t *count, void *object)
+static void *loop_made(atomic_t *count, void *object)
 {
 	if (!IS_ERR(object))
 		atomic_inc(count);
 	return object;
 }
 
-static struct ib_pd *shim_alloc_pd(struct ib_device *dev)
+static struct ib_pd *loop_alloc_pd(struct ib_device *dev)
 {
-	if (shim_fault())
+	if (loop_fault())
 		return ERR_PTR(-ENOMEM);
-	return shim_made(&shim_balance.pds, ib_alloc_pd(dev, 0));
+	return loop_made(&loop_balance.pds, ib_alloc_pd(dev, 0));
 }
 
-static void shim_dealloc_pd(struct ib_pd *pd)
+static void loop_dealloc_pd(struct ib_pd *pd)
 {
-	atomic_dec(&shim_balance.pds);
+	atomic_dec(&loop_balance.pds);
 	ib_dealloc_pd(pd);
 }
 
-static struct ib_cq *shim_alloc_cq(struct ib_device *dev, void *priv, int cqes,
+static struct ib_cq *loop_alloc_cq(struct ib_device *dev, void *priv, int cqes,
 				   int vector, enum ib_poll_context ctx)
 {
-	if (shim_fault())
+	if (loop_fault())
 		return ERR_PTR(-ENOMEM);
-	return shim_made(&shim_balance.cqs,
+	return loop_made(&loop_balance.cqs,
 			 ib_alloc_cq(dev, priv, cqes, vector, ctx));
 }
 
-static void shim_free_cq(struct ib_cq *cq)
+static void loop_free_cq(struct ib_cq *cq)
 {
-	atomic_dec(&shim_balance.cqs);
+	atomic_dec(&loop_balance.cqs);
 	ib_free_cq(cq);
 }
 
-static struct ib_mr *shim_alloc_mr(struct ib_pd *pd, enum ib_mr_type type,
+static struct ib_mr *loop_alloc_mr(struct ib_pd *pd, enum ib_mr_type type,
 				   u32 pages)
 {
 	struct ib_mr *mr;
 
-	if (shim_fault())
+	if (loop_fault())
 		return ERR_PTR(-ENOMEM);
-	mr = shim_made(&shim_balance.mrs, ib_alloc_mr(pd, type, pages));
+	mr = loop_made(&loop_balance.mrs, ib_alloc_mr(pd, type, pages));
 	if (!IS_ERR(mr))
-		xa_store(&shim_ours, mr->rkey >> 8, mr, GFP_KERNEL);
+		xa_store(&loop_ours, mr->rkey >> 8, mr, GFP_KERNEL);
 	return mr;
 }
 
-static int shim_dereg_mr(struct ib_mr *mr)
+static int loop_dereg_mr(struct ib_mr *mr)
 {
-	atomic_dec(&shim_balance.mrs);
-	xa_erase(&shim_valid, mr->rkey);
-	xa_erase(&shim_ours, mr->rkey >> 8);
+	atomic_dec(&loop_balance.mrs);
+	xa_erase(&loop_valid, mr->rkey);
+	xa_erase(&loop_ours, mr->rkey >> 8);
 	return ib_dereg_mr(mr);
 }
 
@@ -139,13 +139,13 @@ static int shim_dereg_mr(struct ib_mr *mr)
  * Memory reclaim may wait for a connection to be set up or torn down. Allocations in
  * these paths must therefore not make reclaim write back a file.
  */
-void shim_check_nofs(void)
+void loop_check_nofs(void)
 {
 	if (!(current->flags & PF_MEMALLOC_NOFS))
-		atomic_inc(&shim_misuse);
+		atomic_inc(&loop_misuse);
 }
 
-static int shim_create_qp(struct rdma_cm_id *id, struct ib_pd *pd,
+static int loop_create_qp(struct rdma_cm_id *id, struct ib_pd *pd,
 			  struct ib_qp_init_attr *attr)
 {
 	struct rpcrdma_ep *ep = attr->send_cq->cq_context;
@@ -154,54 +154,54 @@ static int shim_create_qp(struct rdma_cm_id *id, struct ib_pd *pd,
 	};
 	int rc = -ENOMEM;
 
-	if (shim_crowd && !ep->client) {
-		atomic_inc(&shim_in_setup);
-		wake_up_all(&shim_crowd_wait);
-		if (!wait_event_timeout(shim_crowd_wait,
-					atomic_read(&shim_in_setup) >=
-					shim_crowd, 18 * HZ))
-			atomic_inc(&shim_misuse);
+	if (loop_crowd && !ep->client) {
+		atomic_inc(&loop_in_setup);
+		wake_up_all(&loop_crowd_wait);
+		if (!wait_event_timeout(loop_crowd_wait,
+					atomic_read(&loop_in_setup) >=
+					loop_crowd, 18 * HZ))
+			atomic_inc(&loop_misuse);
 	}
-	if (shim_removal_in_setup && !ep->client) {
-		shim_removal_in_setup = false;
+	if (loop_removal_in_setup && !ep->client) {
+		loop_removal_in_setup = false;
 		id->event_handler(id, &removal);
 	}
 	/* Emulate a driver with large queue entries: it refuses a deep Send Queue. */
-	if (!shim_fault() &&
-	    (!READ_ONCE(shim_max_send_wr[ep->client]) ||
-	     attr->cap.max_send_wr <= shim_max_send_wr[ep->client]))
+	if (!loop_fault() &&
+	    (!READ_ONCE(loop_max_send_wr[ep->client]) ||
+	     attr->cap.max_send_wr <= loop_max_send_wr[ep->client]))
 		rc = rdma_create_qp(id, pd, attr);
 	if (!rc)
-		atomic_inc(&shim_balance.qps);
+		atomic_inc(&loop_balance.qps);
 	return rc;
 }
 
-static void shim_destroy_qp(struct rdma_cm_id *id)
+static void loop_destroy_qp(struct rdma_cm_id *id)
 {
-	shim_check_nofs();
-	if (shim_before_destroy)
-		shim_before_destroy();
-	atomic_dec(&shim_balance.qps);
+	loop_check_nofs();
+	if (loop_before_destroy)
+		loop_before_destroy();
+	atomic_dec(&loop_balance.qps);
 	rdma_destroy_qp(id);
 }
 
-static u64 shim_map_single(struct ib_device *dev, void *p, size_t size,
+static u64 loop_map_single(struct ib_device *dev, void *p, size_t size,
 			   enum dma_data_direction dir)
 {
 	u64 addr = ib_dma_map_single(dev, p, size, dir);
 
 	if (!ib_dma_mapping_error(dev, addr)) {
-		atomic_inc(&shim_balance.maps);
-		atomic64_add(size, &shim_balance.octets);
+		atomic_inc(&loop_balance.maps);
+		atomic64_add(size, &loop_balance.octets);
 	}
 	return addr;
 }
 
-static void shim_unmap_single(struct ib_device *dev, u64 addr, size_t size,
+static void loop_unmap_single(struct ib_device *dev, u64 addr, size_t size,
 			      enum dma_data_direction dir)
 {
-	atomic_dec(&shim_balance.maps);
-	atomic64_sub(size, &shim_balance.octets);
+	atomic_dec(&loop_balance.maps);
+	atomic64_sub(size, &loop_balance.octets);
 	ib_dma_unmap_single(dev, addr, size, dir);
 	/*
 	 * With virtual DMA an address is a pointer. Overwrite the memory, as copying from
@@ -213,20 +213,20 @@ static void shim_unmap_single(struct ib_device *dev, u64 addr, size_t size,
 
 /*
  * Unmap with @attrs. @dev is NULL if the device uses virtual DMA; the memory is then
- * overwritten, as in shim_unmap_single(), unless @attrs skip the sync.
+ * overwritten, as in loop_unmap_single(), unless @attrs skip the sync.
  */
-static void shim_unmap_attrs(struct device *dev, u64 addr, size_t size,
+static void loop_unmap_attrs(struct device *dev, u64 addr, size_t size,
 			     enum dma_data_direction dir, unsigned long attrs)
 {
-	atomic_dec(&shim_balance.maps);
-	atomic64_sub(size, &shim_balance.octets);
+	atomic_dec(&loop_balance.maps);
+	atomic64_sub(size, &loop_balance.octets);
 	if (dev)
 		dma_unmap_single_attrs(dev, addr, size, dir, attrs);
 	else if (dir == DMA_FROM_DEVICE && !(attrs & DMA_ATTR_SKIP_CPU_SYNC))
 		memset((void *)(uintptr_t)addr, 0xdb, size);
 }
 
-static u64 shim_sg_octets(struct scatterlist *sg, int nents)
+static u64 loop_sg_octets(struct scatterlist *sg, int nents)
 {
 	u64 octets = 0;
 	int i;
@@ -236,19 +236,19 @@ static u64 shim_sg_octets(struct scatterlist *sg, int nents)
 	return octets;
 }
 
-static int shim_map_sg(struct ib_device *dev, struct scatterlist *sg, int nents,
+static int loop_map_sg(struct ib_device *dev, struct scatterlist *sg, int nents,
 		       enum dma_data_direction dir)
 {
-	int rc = shim_fault() ? 0 : ib_dma_map_sg(dev, sg, nents, dir);
+	int rc = loop_fault() ? 0 : ib_dma_map_sg(dev, sg, nents, dir);
 
 	if (rc) {
-		atomic_inc(&shim_balance.maps);
-		atomic64_add(shim_sg_octets(sg, nents), &shim_balance.octets);
+		atomic_inc(&loop_balance.maps);
+		atomic64_add(loop_sg_octets(sg, nents), &loop_balance.octets);
 	}
 	return rc;
 }
 
-static void shim_unmap_sg(struct rpcrdma_ep *ep, struct scatterlist *sg,
+static void loop_unmap_sg(struct rpcrdma_ep *ep, struct scatterlist *sg,
 			  int nents, enum dma_data_direction dir)
 {
 	struct ib_device *dev = ep->device;
@@ -260,29 +260,29 @@ static void shim_unmap_sg(struct rpcrdma_ep *ep, struct scatterlist *sg,
 	 */
 	if (!rpcrdma_ep_is_closing(ep) &&
 	    lockdep_is_held(&ep->mr_lock) == LOCK_STATE_HELD)
-		atomic_inc(&shim_misuse);
+		atomic_inc(&loop_misuse);
 #endif
-	atomic_dec(&shim_balance.maps);
-	atomic64_sub(shim_sg_octets(sg, nents), &shim_balance.octets);
+	atomic_dec(&loop_balance.maps);
+	atomic64_sub(loop_sg_octets(sg, nents), &loop_balance.octets);
 	ib_dma_unmap_sg(dev, sg, nents, dir);
 }
 
-static int shim_rw_init(struct rdma_rw_ctx *ctx, struct ib_qp *qp, u32 port,
+static int loop_rw_init(struct rdma_rw_ctx *ctx, struct ib_qp *qp, u32 port,
 			struct scatterlist *sg, u32 cnt, u32 offset, u64 addr,
 			u32 rkey, enum dma_data_direction dir)
 {
 	int rc;
 
 	/* The teardown waits for a transfer that is being prepared. */
-	shim_check_nofs();
-	if (shim_fault())
+	loop_check_nofs();
+	if (loop_fault())
 		return -ENOMEM;
 	/* Emulate an empty MR pool on a device where each context needs an MR. */
 	if (dir == DMA_FROM_DEVICE &&
-	    atomic_inc_return(&shim_reads) > shim_reads_at_most &&
-	    shim_reads_at_most) {
-		atomic_dec(&shim_reads);
-		atomic_inc(&shim_reads_refused);
+	    atomic_inc_return(&loop_reads) > loop_reads_at_most &&
+	    loop_reads_at_most) {
+		atomic_dec(&loop_reads);
+		atomic_inc(&loop_reads_refused);
 		return -EAGAIN;
 	}
 	rc = rdma_rw_ctx_init(ctx, qp, port, sg, cnt, offset, addr, rkey, dir);
@@ -292,21 +292,21 @@ static int shim_rw_init(struct rdma_rw_ctx *ctx, struct ib_qp *qp, u32 port,
 	 */
 	if (rc >= 0 && dir == DMA_FROM_DEVICE &&
 	    rdma_protocol_iwarp(qp->device, port) && ctx->nr_ops > 1)
-		atomic_inc(&shim_misuse);
+		atomic_inc(&loop_misuse);
 	if (rc >= 0)
-		atomic_inc(&shim_balance.rws);
+		atomic_inc(&loop_balance.rws);
 	else if (dir == DMA_FROM_DEVICE)
-		atomic_dec(&shim_reads);
+		atomic_dec(&loop_reads);
 	return rc;
 }
 
-static void shim_rw_destroy(struct rdma_rw_ctx *ctx, struct ib_qp *qp,
+static void loop_rw_destroy(struct rdma_rw_ctx *ctx, struct ib_qp *qp,
 			    u32 port, struct scatterlist *sg, u32 cnt,
 			    enum dma_data_direction dir)
 {
-	atomic_dec(&shim_balance.rws);
+	atomic_dec(&loop_balance.rws);
 	if (dir == DMA_FROM_DEVICE)
-		atomic_dec(&shim_reads);
+		atomic_dec(&loop_reads);
 	rdma_rw_ctx_destroy(ctx, qp, port, sg, cnt, dir);
 }
 
@@ -314,7 +314,7 @@ static void shim_rw_destroy(struct rdma_rw_ctx *ctx, struct ib_qp *qp,
  * Count Work Requests that a device with a bounded queue and strict protection would
  * reject.
  */
-static void shim_check_wrs(struct rpcrdma_ep *ep, const struct ib_send_wr *wr)
+static void loop_check_wrs(struct rpcrdma_ep *ep, const struct ib_send_wr *wr)
 {
 	const struct rpcrdma_work *work =
 		container_of(ep->core.inflight_end, struct rpcrdma_work, next);
@@ -325,22 +325,22 @@ static void shim_check_wrs(struct rpcrdma_ep *ep, const struct ib_send_wr *wr)
 		last = wr;
 		/* Without a wr_cqe, the failure would be lost. */
 		if (!wr->wr_cqe)
-			atomic_inc(&shim_misuse);
+			atomic_inc(&loop_misuse);
 		switch (wr->opcode) {
 		case IB_WR_REG_MR:
 			key = reg_wr(wr)->key;
-			if (!xa_load(&shim_ours, key >> 8))
+			if (!xa_load(&loop_ours, key >> 8))
 				break;
-			if (xa_store(&shim_valid, key, xa_mk_value(1),
+			if (xa_store(&loop_valid, key, xa_mk_value(1),
 				     GFP_ATOMIC))
-				atomic_inc(&shim_misuse);
+				atomic_inc(&loop_misuse);
 			break;
 		case IB_WR_LOCAL_INV:
 		case IB_WR_SEND_WITH_INV:
 			key = wr->ex.invalidate_rkey;
-			if (xa_load(&shim_ours, key >> 8) &&
-			    !xa_erase(&shim_valid, key))
-				atomic_inc(&shim_double_inv);
+			if (xa_load(&loop_ours, key >> 8) &&
+			    !xa_erase(&loop_valid, key))
+				atomic_inc(&loop_double_inv);
 			break;
 		default:
 			break;
@@ -348,21 +348,21 @@ static void shim_check_wrs(struct rpcrdma_ep *ep, const struct ib_send_wr *wr)
 	}
 	if (n != work->wrs.nr || last != work->chain->last ||
 	    ep->core.sq.posted - ep->core.sq.retired > ep->core.sq.depth)
-		atomic_inc(&shim_misuse);
+		atomic_inc(&loop_misuse);
 }
 
-static int shim_post_send(struct ib_qp *qp, const struct ib_send_wr *wr,
+static int loop_post_send(struct ib_qp *qp, const struct ib_send_wr *wr,
 			  const struct ib_send_wr **bad)
 {
 	struct rpcrdma_ep *ep = qp->send_cq->cq_context;
-	unsigned int side = ep->client ? SHIM_MUTE_CLIENT : SHIM_MUTE_SERVER;
+	unsigned int side = ep->client ? LOOP_MUTE_CLIENT : LOOP_MUTE_SERVER;
 
 	lockdep_assert_held(&ep->lock);
-	if (shim_fault() || (READ_ONCE(shim_unpostable) & side &&
-			     wr->opcode == READ_ONCE(shim_unpostable_opcode)))
+	if (loop_fault() || (READ_ONCE(loop_unpostable) & side &&
+			     wr->opcode == READ_ONCE(loop_unpostable_opcode)))
 		return -ENOMEM;
-	shim_check_wrs(ep, wr);
-	if (READ_ONCE(shim_mute) & side)
+	loop_check_wrs(ep, wr);
+	if (READ_ONCE(loop_mute) & side)
 		return 0;
 	return ib_post_send(qp, wr, bad);
 }
@@ -374,7 +374,7 @@ void rpcrdma_rw_retry(struct work_struct *work);
  * teardown ends the waiting transfers under that lock and cancels the work item after
  * that, so that a work item queued without the lock could be queued too late.
  */
-static bool shim_queue_work(struct workqueue_struct *wq,
+static bool loop_queue_work(struct workqueue_struct *wq,
 			    struct work_struct *work)
 {
 #ifdef CONFIG_LOCKDEP
@@ -382,29 +382,29 @@ static bool shim_queue_work(struct workqueue_struct *wq,
 
 	if (work->func == rpcrdma_rw_retry &&
 	    lockdep_is_held(&ep->lock) != LOCK_STATE_HELD)
-		atomic_inc(&shim_misuse);
+		atomic_inc(&loop_misuse);
 #endif
 	return queue_work(wq, work);
 }
 
-static int shim_listen(struct rdma_cm_id *id, int backlog)
+static int loop_listen(struct rdma_cm_id *id, int backlog)
 {
 	struct rdma_cm_event event = { .event = RDMA_CM_EVENT_DEVICE_REMOVAL };
 
-	shim_listens++;
-	if (!shim_removal_at_listen)
+	loop_listens++;
+	if (!loop_removal_at_listen)
 		return rdma_listen(id, backlog);
-	shim_removal_at_listen = false;
+	loop_removal_at_listen = false;
 	/* Like the connection manager, destroy the id if the handler returns an error. */
 	if (id->event_handler(id, &event))
 		rdma_destroy_id(id);
 	return -EINVAL;
 }
 
-static int shim_post_recv(struct ib_qp *qp, const struct ib_recv_wr *wr,
+static int loop_post_recv(struct ib_qp *qp, const struct ib_recv_wr *wr,
 			  const struct ib_recv_wr **bad)
 {
-	if (shim_fault())
+	if (loop_fault())
 		return -ENOMEM;
 	return ib_post_recv(qp, wr, bad);
 }
@@ -412,15 +412,15 @@ static int shim_post_recv(struct ib_qp *qp, const struct ib_recv_wr *wr,
 /*
  * These wrappers are functions, because some kernels define macros of the same names.
  */
-static void *shim_kzalloc(size_t size, gfp_t gfp)
+static void *loop_kzalloc(size_t size, gfp_t gfp)
 {
-	return shim_fault() ? NULL : kzalloc(size, gfp);
+	return loop_fault() ? NULL : kzalloc(size, gfp);
 }
 
 int rpcrdma_ep_cm_handler(struct rdma_cm_id *id, struct rdma_cm_event *event);
 
 /* Mark the handler's allocations with NOIO, which the endpoint never sets. */
-static int shim_cm_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
+static int loop_cm_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
 {
 	unsigned int noio = memalloc_noio_save();
 	int rc = rpcrdma_ep_cm_handler(id, event);
@@ -430,122 +430,122 @@ static int shim_cm_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
 }
 
 /* Allocate a Receive. Count misuse in the connection manager's handler. */
-static void *shim_cache_zalloc(struct kmem_cache *cache, gfp_t gfp)
+static void *loop_cache_zalloc(struct kmem_cache *cache, gfp_t gfp)
 {
 	if (current->flags & PF_MEMALLOC_NOIO)
-		atomic_inc(&shim_misuse);
-	return shim_fault() ? NULL : kmem_cache_zalloc(cache, gfp);
+		atomic_inc(&loop_misuse);
+	return loop_fault() ? NULL : kmem_cache_zalloc(cache, gfp);
 }
 
-static void *shim_kmalloc_node(size_t size, gfp_t gfp, int node)
+static void *loop_kmalloc_node(size_t size, gfp_t gfp, int node)
 {
-	return shim_fault() ? NULL : kmalloc_node(size, gfp, node);
+	return loop_fault() ? NULL : kmalloc_node(size, gfp, node);
 }
 
-static void *shim_kmalloc_array(size_t n, size_t size, gfp_t gfp)
+static void *loop_kmalloc_array(size_t n, size_t size, gfp_t gfp)
 {
-	return shim_fault() ? NULL : kmalloc_array(n, size, gfp);
+	return loop_fault() ? NULL : kmalloc_array(n, size, gfp);
 }
 
-static void *shim_kvmalloc_array(size_t n, size_t size, gfp_t gfp)
+static void *loop_kvmalloc_array(size_t n, size_t size, gfp_t gfp)
 {
-	return shim_fault() ? NULL : kvmalloc_array(n, size, gfp);
+	return loop_fault() ? NULL : kvmalloc_array(n, size, gfp);
 }
 
-static void *shim_kvmalloc(size_t size, gfp_t gfp)
+static void *loop_kvmalloc(size_t size, gfp_t gfp)
 {
-	return shim_fault() ? NULL : kvmalloc(size, gfp);
+	return loop_fault() ? NULL : kvmalloc(size, gfp);
 }
 
-/* Find one of shim_secrets. Those of a handshake are looked up one after the other. */
-static struct key *shim_request_key(struct key_type *type, const char *name)
+/* Find one of loop_secrets. Those of a handshake are looked up one after the other. */
+static struct key *loop_request_key(struct key_type *type, const char *name)
 {
 	struct key *key;
 	unsigned int n;
 
-	shim_check_nofs();
+	loop_check_nofs();
 	if (type == &key_type_user)
-		return shim_fault() ? ERR_PTR(-ENOMEM) :
-		       shim_peer_key ? key_get(shim_peer_key) : ERR_PTR(-ENOKEY);
-	n = shim_lookups++ % SHIM_LOOKUPS;
-	key = shim_secrets[n];
-	if (shim_at_lookup)
-		shim_at_lookup(n);
-	if (shim_fault())
+		return loop_fault() ? ERR_PTR(-ENOMEM) :
+		       loop_peer_key ? key_get(loop_peer_key) : ERR_PTR(-ENOKEY);
+	n = loop_lookups++ % LOOP_LOOKUPS;
+	key = loop_secrets[n];
+	if (loop_at_lookup)
+		loop_at_lookup(n);
+	if (loop_fault())
 		return ERR_PTR(-ENOMEM);
 	if (!key)
 		return ERR_PTR(-ENOKEY);
 	if (type != &key_type_logon || strcmp(name, key->description))
-		atomic_inc(&shim_misuse);
+		atomic_inc(&loop_misuse);
 	return key_get(key);
 }
 
-static struct crypto_shash *shim_alloc_shash(const char *name, u32 type, u32 mask)
+static struct crypto_shash *loop_alloc_shash(const char *name, u32 type, u32 mask)
 {
-	if (shim_no_hash)
+	if (loop_no_hash)
 		return ERR_PTR(-ENOENT);
-	return shim_fault() ? ERR_PTR(-ENOMEM) :
+	return loop_fault() ? ERR_PTR(-ENOMEM) :
 			      crypto_alloc_shash(name, type, mask);
 }
 
-#define request_key(type, name, info)		shim_request_key(type, name)
-#define crypto_alloc_shash(name, type, mask)	shim_alloc_shash(name, type, mask)
+#define request_key(type, name, info)		loop_request_key(type, name)
+#define crypto_alloc_shash(name, type, mask)	loop_alloc_shash(name, type, mask)
 #define crypto_shash_setkey(...) \
-	(shim_fault() ? -ENOMEM : crypto_shash_setkey(__VA_ARGS__))
+	(loop_fault() ? -ENOMEM : crypto_shash_setkey(__VA_ARGS__))
 #define crypto_shash_final(...) \
-	(shim_fault() ? -EINVAL : crypto_shash_final(__VA_ARGS__))
+	(loop_fault() ? -EINVAL : crypto_shash_final(__VA_ARGS__))
 /* ---- Diffie-Hellman ---- */
 
 #include "kpp.h"
 
 #undef ib_alloc_pd
-#define ib_alloc_pd(dev, flags)			shim_alloc_pd(dev)
-#define ib_dealloc_pd(pd)			shim_dealloc_pd(pd)
-#define ib_alloc_cq(dev, priv, nr, vec, ctx)	shim_alloc_cq(dev, priv, nr, vec, ctx)
-#define ib_free_cq(cq)				shim_free_cq(cq)
-#define ib_alloc_mr(pd, type, pages)		shim_alloc_mr(pd, type, pages)
-#define ib_dereg_mr(mr)				shim_dereg_mr(mr)
-#define rdma_create_qp(id, pd, attr)		shim_create_qp(id, pd, attr)
-#define rdma_destroy_qp(id)			shim_destroy_qp(id)
-#define ib_dma_map_single(dev, p, n, dir)	shim_map_single(dev, p, n, dir)
-#define ib_dma_unmap_single(dev, a, n, dir)	shim_unmap_single(dev, a, n, dir)
+#define ib_alloc_pd(dev, flags)			loop_alloc_pd(dev)
+#define ib_dealloc_pd(pd)			loop_dealloc_pd(pd)
+#define ib_alloc_cq(dev, priv, nr, vec, ctx)	loop_alloc_cq(dev, priv, nr, vec, ctx)
+#define ib_free_cq(cq)				loop_free_cq(cq)
+#define ib_alloc_mr(pd, type, pages)		loop_alloc_mr(pd, type, pages)
+#define ib_dereg_mr(mr)				loop_dereg_mr(mr)
+#define rdma_create_qp(id, pd, attr)		loop_create_qp(id, pd, attr)
+#define rdma_destroy_qp(id)			loop_destroy_qp(id)
+#define ib_dma_map_single(dev, p, n, dir)	loop_map_single(dev, p, n, dir)
+#define ib_dma_unmap_single(dev, a, n, dir)	loop_unmap_single(dev, a, n, dir)
 #define ib_uses_virt_dma(dev)			false
-#define dma_unmap_single_attrs(...)		shim_unmap_attrs(__VA_ARGS__)
-#define ib_dma_map_sg(dev, sg, n, dir)		shim_map_sg(dev, sg, n, dir)
-#define ib_dma_unmap_sg(dev, sg, n, dir)	shim_unmap_sg(ep, sg, n, dir)
-#define rdma_rw_ctx_init(...)			shim_rw_init(__VA_ARGS__)
-#define rdma_rw_ctx_destroy(...)		shim_rw_destroy(__VA_ARGS__)
-#define ib_post_send(qp, wr, bad)		shim_post_send(qp, wr, bad)
-#define ib_post_recv(qp, wr, bad)		shim_post_recv(qp, wr, bad)
+#define dma_unmap_single_attrs(...)		loop_unmap_attrs(__VA_ARGS__)
+#define ib_dma_map_sg(dev, sg, n, dir)		loop_map_sg(dev, sg, n, dir)
+#define ib_dma_unmap_sg(dev, sg, n, dir)	loop_unmap_sg(ep, sg, n, dir)
+#define rdma_rw_ctx_init(...)			loop_rw_init(__VA_ARGS__)
+#define rdma_rw_ctx_destroy(...)		loop_rw_destroy(__VA_ARGS__)
+#define ib_post_send(qp, wr, bad)		loop_post_send(qp, wr, bad)
+#define ib_post_recv(qp, wr, bad)		loop_post_recv(qp, wr, bad)
 #define rdma_resolve_addr(...) \
-	(shim_check_nofs(), \
-	 shim_fault() ? -ENOMEM : rdma_resolve_addr(__VA_ARGS__))
+	(loop_check_nofs(), \
+	 loop_fault() ? -ENOMEM : rdma_resolve_addr(__VA_ARGS__))
 #define rdma_resolve_route(...) \
-	(shim_fault() ? -ENOMEM : rdma_resolve_route(__VA_ARGS__))
+	(loop_fault() ? -ENOMEM : rdma_resolve_route(__VA_ARGS__))
 #define rdma_connect(...) \
-	(shim_fault() ? -ENOMEM : rdma_connect(__VA_ARGS__))
+	(loop_fault() ? -ENOMEM : rdma_connect(__VA_ARGS__))
 #define rdma_accept(...) \
-	(shim_fault() ? -ENOMEM : rdma_accept(__VA_ARGS__))
-#define rdma_listen(id, backlog)		shim_listen(id, backlog)
+	(loop_fault() ? -ENOMEM : rdma_accept(__VA_ARGS__))
+#define rdma_listen(id, backlog)		loop_listen(id, backlog)
 #undef rdma_create_id
 #define rdma_create_id(net, handler, context, ps, type)			\
 	__rdma_create_kernel_id(net,					\
 				(handler) == rpcrdma_ep_cm_handler ?	\
-				shim_cm_handler : (handler),		\
+				loop_cm_handler : (handler),		\
 				context, ps, type, KBUILD_MODNAME)
-#define queue_work(wq, work)			shim_queue_work(wq, work)
+#define queue_work(wq, work)			loop_queue_work(wq, work)
 #undef kmem_cache_zalloc
 #undef kzalloc
 #undef kmalloc_node
 #undef kmalloc_array
 #undef kvmalloc_array
 #undef kvmalloc
-#define kzalloc(size, gfp)		shim_kzalloc(size, gfp)
-#define kmem_cache_zalloc(cache, gfp)	shim_cache_zalloc(cache, gfp)
-#define kmalloc_node(size, gfp, node)	shim_kmalloc_node(size, gfp, node)
-#define kmalloc_array(n, size, gfp)	shim_kmalloc_array(n, size, gfp)
-#define kvmalloc_array(n, size, gfp)	shim_kvmalloc_array(n, size, gfp)
-#define kvmalloc(size, gfp)		shim_kvmalloc(size, gfp)
+#define kzalloc(size, gfp)		loop_kzalloc(size, gfp)
+#define kmem_cache_zalloc(cache, gfp)	loop_cache_zalloc(cache, gfp)
+#define kmalloc_node(size, gfp, node)	loop_kmalloc_node(size, gfp, node)
+#define kmalloc_array(n, size, gfp)	loop_kmalloc_array(n, size, gfp)
+#define kvmalloc_array(n, size, gfp)	loop_kvmalloc_array(n, size, gfp)
+#define kvmalloc(size, gfp)		loop_kvmalloc(size, gfp)
 
 #include "../../net/sunrpc/xprtrdma/verbs/lifecycle.c"
 /* define_trace.h leaves CREATE_TRACE_POINTS defined. */
@@ -565,29 +565,29 @@ static struct crypto_shash *shim_alloc_shash(const char *name, u32 type, u32 mas
 #include "../../net/sunrpc/xprtrdma/verbs/ep.c"
 #include "../../net/sunrpc/xprtrdma/verbs/listen.c"
 
-void shim_set_identity(const char *identity)
+void loop_set_identity(const char *identity)
 {
 	strscpy(rpcrdma_host_identity, identity, sizeof(rpcrdma_host_identity));
 }
 
-void shim_find_dh(void)
+void loop_find_dh(void)
 {
-	shim_no_dh = false;
+	loop_no_dh = false;
 	rpcrdma_dh_absent = 0;
 }
 
-int shim_end_identity(const char *identity)
+int loop_end_identity(const char *identity)
 {
 	return rpcrdma_auth_end(identity, NULL);
 }
 
-void shim_expect_crowd(unsigned int n)
+void loop_expect_crowd(unsigned int n)
 {
-	atomic_set(&shim_in_setup, 0);
-	shim_crowd = n;
+	atomic_set(&loop_in_setup, 0);
+	loop_crowd = n;
 }
 
-void shim_listener_event(struct rpcrdma_listener *l, int type)
+void loop_listener_event(struct rpcrdma_listener *l, int type)
 {
 	struct rdma_cm_event event = { .event = type };
 	struct rdma_cm_id *id = l->id;
@@ -598,7 +598,7 @@ void shim_listener_event(struct rpcrdma_listener *l, int type)
 	flush_delayed_work(&l->renew_work);
 }
 
-unsigned int shim_nr_endpoints(void)
+unsigned int loop_nr_endpoints(void)
 {
 	return atomic_read(&rpcrdma_nr_eps);
 }

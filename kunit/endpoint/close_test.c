@@ -6,40 +6,40 @@
 
 static void close_idle_by_client(struct kunit *test)
 {
-	struct shim_pair *pair = shim_open(test);
+	struct loop_pair *pair = loop_open(test);
 
 	rpcrdma_ep_close(pair->client.ep, NULL);
 	rpcrdma_ep_close(pair->client.ep, NULL);
-	KUNIT_EXPECT_TRUE(test, shim_wait_gone(&pair->client));
-	KUNIT_EXPECT_TRUE(test, shim_wait_gone(&pair->server));
+	KUNIT_EXPECT_TRUE(test, loop_wait_gone(&pair->client));
+	KUNIT_EXPECT_TRUE(test, loop_wait_gone(&pair->server));
 	rpcrdma_ep_close(pair->client.ep, NULL);
 	rpcrdma_ep_wait_closed(pair->client.ep);
 }
 
 static void close_idle_by_server(struct kunit *test)
 {
-	struct shim_pair *pair = shim_open(test);
+	struct loop_pair *pair = loop_open(test);
 
 	rpcrdma_ep_close(pair->server.ep, NULL);
-	KUNIT_EXPECT_TRUE(test, shim_wait_gone(&pair->server));
-	KUNIT_EXPECT_TRUE(test, shim_wait_gone(&pair->client));
+	KUNIT_EXPECT_TRUE(test, loop_wait_gone(&pair->server));
+	KUNIT_EXPECT_TRUE(test, loop_wait_gone(&pair->client));
 }
 
 /* A fatal event of the queue pair is the only sign of a failure. */
 static void close_device_event(struct kunit *test)
 {
-	struct shim_pair *pair = shim_open(test);
+	struct loop_pair *pair = loop_open(test);
 	struct ib_qp *qp = pair->server.ep->qp;
 	struct ib_event event = { .element.qp = qp };
 
 	event.event = IB_EVENT_COMM_EST;
 	qp->event_handler(&event, qp->qp_context);
-	KUNIT_EXPECT_EQ(test, shim_one_rpc(&pair->client, 0, 0, 0, PAGE_SIZE),
+	KUNIT_EXPECT_EQ(test, loop_one_rpc(&pair->client, 0, 0, 0, PAGE_SIZE),
 			0);
 	event.event = IB_EVENT_QP_FATAL;
 	qp->event_handler(&event, qp->qp_context);
-	KUNIT_EXPECT_TRUE(test, shim_wait_gone(&pair->server));
-	KUNIT_EXPECT_TRUE(test, shim_wait_gone(&pair->client));
+	KUNIT_EXPECT_TRUE(test, loop_wait_gone(&pair->server));
+	KUNIT_EXPECT_TRUE(test, loop_wait_gone(&pair->client));
 }
 
 /*
@@ -48,7 +48,7 @@ static void close_device_event(struct kunit *test)
  */
 static void close_reserved_late(struct kunit *test)
 {
-	struct shim_pair *pair = shim_open(test);
+	struct loop_pair *pair = loop_open(test);
 	struct rpcrdma_ep *ep = pair->server.ep;
 	struct rpcrdma_send *sends[32], *s;
 	unsigned int nr = 0;
@@ -80,69 +80,69 @@ static void close_reserved_late(struct kunit *test)
 
 static void close_by_many(struct kunit *test)
 {
-	struct shim_pair *pair = test->priv;
+	struct loop_pair *pair = test->priv;
 	int i;
 
 	for (i = 0; i < 5; i++) {
-		shim_open(test);
-		shim_close_by_many(test, pair);
-		shim_disconnect(test, pair);
+		loop_open(test);
+		loop_close_by_many(test, pair);
+		loop_disconnect(test, pair);
 	}
 }
 
 /* The transport holds Calls and their Receives beyond the end of the connection. */
 static void close_calls_held(struct kunit *test)
 {
-	struct shim_pair *pair = shim_open(test);
-	struct shim_rpc *rpcs = shim_rpcs(test, 8);
-	struct shim_side *c = &pair->client, *s = &pair->server;
-	struct shim_buf buf;
+	struct loop_pair *pair = loop_open(test);
+	struct loop_rpc *rpcs = loop_rpcs(test, 8);
+	struct loop_side *c = &pair->client, *s = &pair->server;
+	struct loop_buf buf;
 	int i;
 
-	KUNIT_ASSERT_EQ(test, shim_buf_alloc(&buf, 100, 10000), 0);
+	KUNIT_ASSERT_EQ(test, loop_buf_alloc(&buf, 100, 10000), 0);
 	s->hold_calls = true;
 	for (i = 0; i < 8; i++) {
-		shim_rpc_init(&rpcs[i], i & 1 ? &buf : NULL,
+		loop_rpc_init(&rpcs[i], i & 1 ? &buf : NULL,
 			      i & 1 ? NULL : &buf);
 		rpcs[i].seed = i;
 		rpcs[i].inline_arg = 100 * i;
-		KUNIT_ASSERT_EQ(test, shim_rpc_send(c, &rpcs[i]), 0);
+		KUNIT_ASSERT_EQ(test, loop_rpc_send(c, &rpcs[i]), 0);
 	}
-	KUNIT_ASSERT_TRUE(test, shim_wait_until(s, READ_ONCE(s->nr_held) == 8));
-	KUNIT_EXPECT_EQ(test, shim_valid_handles(), 8U);
+	KUNIT_ASSERT_TRUE(test, loop_wait_until(s, READ_ONCE(s->nr_held) == 8));
+	KUNIT_EXPECT_EQ(test, loop_valid_handles(), 8U);
 	rpcrdma_ep_close(c->ep, NULL);
 	for (i = 0; i < 8; i++) {
-		KUNIT_EXPECT_EQ(test, shim_rpc_wait(c, &rpcs[i]), -ENOTCONN);
-		shim_rpc_end(c, &rpcs[i]);
+		KUNIT_EXPECT_EQ(test, loop_rpc_wait(c, &rpcs[i]), -ENOTCONN);
+		loop_rpc_end(c, &rpcs[i]);
 	}
-	KUNIT_EXPECT_TRUE(test, shim_wait_gone(s));
+	KUNIT_EXPECT_TRUE(test, loop_wait_gone(s));
 	/*
 	 * Serving the Calls now must do no harm. Their contents must be unchanged: a
 	 * changed one is counted as bad.
 	 */
-	shim_release(s, 4);
-	shim_buf_free(&buf);
+	loop_release(s, 4);
+	loop_buf_free(&buf);
 }
 
 /* The connection ends while MRs are released that wait for their invalidation. */
 static void close_invalidating(struct kunit *test)
 {
-	struct shim_pair *pair = test->priv;
-	struct shim_rpc *rpcs = shim_rpcs(test, 8);
-	struct shim_buf buf;
+	struct loop_pair *pair = test->priv;
+	struct loop_rpc *rpcs = loop_rpcs(test, 8);
+	struct loop_buf buf;
 	int i, round;
 
-	KUNIT_ASSERT_EQ(test, shim_buf_alloc_chopped(&buf, 0, 500, 100), 0);
+	KUNIT_ASSERT_EQ(test, loop_buf_alloc_chopped(&buf, 0, 500, 100), 0);
 	for (round = 0; round < 6; round++) {
-		shim_open(test);
+		loop_open(test);
 		pair->server.hold_calls = true;
 		for (i = 0; i < 8; i++) {
-			shim_rpc_init(&rpcs[i], NULL, &buf);
-			KUNIT_ASSERT_EQ(test, shim_rpc_send(&pair->client,
+			loop_rpc_init(&rpcs[i], NULL, &buf);
+			KUNIT_ASSERT_EQ(test, loop_rpc_send(&pair->client,
 							    &rpcs[i]), 0);
 		}
 		if (round & 1)
-			shim_mute = SHIM_MUTE_CLIENT;
+			loop_mute = LOOP_MUTE_CLIENT;
 		for (i = 0; i < 8; i++) {
 			/*
 			 * While the client is muted, only the teardown ends the wait.
@@ -151,36 +151,36 @@ static void close_invalidating(struct kunit *test)
 				rpcrdma_ep_close(round & 2 ?
 						 pair->server.ep :
 						 pair->client.ep, NULL);
-			shim_rpc_end(&pair->client, &rpcs[i]);
+			loop_rpc_end(&pair->client, &rpcs[i]);
 		}
-		shim_disconnect(test, pair);
+		loop_disconnect(test, pair);
 	}
-	shim_buf_free(&buf);
+	loop_buf_free(&buf);
 }
 
 /* An RPC is abandoned while the server processes its Call. */
 static void close_not_cancelled(struct kunit *test)
 {
-	struct shim_pair *pair = shim_open(test);
-	struct shim_rpc *rpc = shim_rpcs(test, 1);
-	struct shim_buf buf;
+	struct loop_pair *pair = loop_open(test);
+	struct loop_rpc *rpc = loop_rpcs(test, 1);
+	struct loop_buf buf;
 
-	KUNIT_ASSERT_EQ(test, shim_buf_alloc(&buf, 0, 5000), 0);
+	KUNIT_ASSERT_EQ(test, loop_buf_alloc(&buf, 0, 5000), 0);
 	pair->server.hold_calls = true;
-	shim_rpc_init(rpc, &buf, NULL);
-	KUNIT_ASSERT_EQ(test, shim_rpc_send(&pair->client, rpc), 0);
-	KUNIT_ASSERT_TRUE(test, shim_wait_until(&pair->server,
+	loop_rpc_init(rpc, &buf, NULL);
+	KUNIT_ASSERT_EQ(test, loop_rpc_send(&pair->client, rpc), 0);
+	KUNIT_ASSERT_TRUE(test, loop_wait_until(&pair->server,
 						READ_ONCE(pair->server.nr_held)));
-	shim_rpc_end(&pair->client, rpc);
-	KUNIT_EXPECT_EQ(test, shim_valid_handles(), 0U);
+	loop_rpc_end(&pair->client, rpc);
+	KUNIT_EXPECT_EQ(test, loop_valid_handles(), 0U);
 	/* The connection remains usable. */
 	pair->server.hold_calls = false;
-	KUNIT_EXPECT_EQ(test, shim_one_rpc(&pair->client, 100, 100, 0,
+	KUNIT_EXPECT_EQ(test, loop_one_rpc(&pair->client, 100, 100, 0,
 					   PAGE_SIZE), 0);
 	/* Reading that Call's argument is an error now. */
-	shim_release(&pair->server, 1);
-	KUNIT_EXPECT_TRUE(test, shim_wait_gone(&pair->server));
-	shim_buf_free(&buf);
+	loop_release(&pair->server, 1);
+	KUNIT_EXPECT_TRUE(test, loop_wait_gone(&pair->server));
+	loop_buf_free(&buf);
 }
 
 /*
@@ -189,69 +189,69 @@ static void close_not_cancelled(struct kunit *test)
  */
 static void close_no_invalidation(struct kunit *test)
 {
-	struct shim_pair *pair = shim_open(test);
-	struct shim_rpc *rpc = shim_rpcs(test, 1);
-	struct shim_buf buf;
+	struct loop_pair *pair = loop_open(test);
+	struct loop_rpc *rpc = loop_rpcs(test, 1);
+	struct loop_buf buf;
 
-	KUNIT_ASSERT_EQ(test, shim_buf_alloc(&buf, 0, 5000), 0);
+	KUNIT_ASSERT_EQ(test, loop_buf_alloc(&buf, 0, 5000), 0);
 	pair->server.no_inv = true;
-	shim_rpc_init(rpc, &buf, NULL);
-	shim_buf_fill(&buf, 0);
-	KUNIT_ASSERT_EQ(test, shim_rpc_send(&pair->client, rpc), 0);
-	KUNIT_ASSERT_EQ(test, shim_rpc_wait(&pair->client, rpc), 0);
+	loop_rpc_init(rpc, &buf, NULL);
+	loop_buf_fill(&buf, 0);
+	KUNIT_ASSERT_EQ(test, loop_rpc_send(&pair->client, rpc), 0);
+	KUNIT_ASSERT_EQ(test, loop_rpc_wait(&pair->client, rpc), 0);
 	KUNIT_ASSERT_TRUE(test, rpc->exposed);
-	KUNIT_EXPECT_EQ(test, shim_valid_handles(), 1U);
+	KUNIT_EXPECT_EQ(test, loop_valid_handles(), 1U);
 
-	shim_unpostable_opcode = IB_WR_LOCAL_INV;
-	shim_unpostable = SHIM_MUTE_CLIENT;
-	shim_rpc_end(&pair->client, rpc);
-	KUNIT_EXPECT_EQ(test, shim_valid_handles(), 0U);
-	KUNIT_EXPECT_TRUE(test, shim_wait_gone(&pair->client));
-	KUNIT_EXPECT_TRUE(test, shim_wait_gone(&pair->server));
-	shim_buf_free(&buf);
+	loop_unpostable_opcode = IB_WR_LOCAL_INV;
+	loop_unpostable = LOOP_MUTE_CLIENT;
+	loop_rpc_end(&pair->client, rpc);
+	KUNIT_EXPECT_EQ(test, loop_valid_handles(), 0U);
+	KUNIT_EXPECT_TRUE(test, loop_wait_gone(&pair->client));
+	KUNIT_EXPECT_TRUE(test, loop_wait_gone(&pair->server));
+	loop_buf_free(&buf);
 }
 
 /* 7.4: a Reply that cannot be sent ends the connection. */
 static void close_no_reply(struct kunit *test)
 {
-	struct shim_pair *pair = shim_open(test);
-	struct shim_rpc *rpc = shim_rpcs(test, 1);
+	struct loop_pair *pair = loop_open(test);
+	struct loop_rpc *rpc = loop_rpcs(test, 1);
 
 	pair->server.hold_calls = true;
-	shim_rpc_init(rpc, NULL, NULL);
-	KUNIT_ASSERT_EQ(test, shim_rpc_send(&pair->client, rpc), 0);
-	KUNIT_ASSERT_TRUE(test, shim_wait_until(&pair->server,
+	loop_rpc_init(rpc, NULL, NULL);
+	KUNIT_ASSERT_EQ(test, loop_rpc_send(&pair->client, rpc), 0);
+	KUNIT_ASSERT_TRUE(test, loop_wait_until(&pair->server,
 						READ_ONCE(pair->server.nr_held)));
-	shim_unpostable_opcode = IB_WR_SEND;
-	shim_unpostable = SHIM_MUTE_SERVER;
-	shim_release(&pair->server, 1);
-	KUNIT_EXPECT_TRUE(test, shim_wait_gone(&pair->server));
-	KUNIT_EXPECT_EQ(test, shim_rpc_wait(&pair->client, rpc), -ENOTCONN);
-	shim_rpc_end(&pair->client, rpc);
+	loop_unpostable_opcode = IB_WR_SEND;
+	loop_unpostable = LOOP_MUTE_SERVER;
+	loop_release(&pair->server, 1);
+	KUNIT_EXPECT_TRUE(test, loop_wait_gone(&pair->server));
+	KUNIT_EXPECT_EQ(test, loop_rpc_wait(&pair->client, rpc), -ENOTCONN);
+	loop_rpc_end(&pair->client, rpc);
 }
 
 static void close_replies_queued(struct kunit *test)
 {
-	struct shim_pair *pair = test->priv;
-	struct shim_rpc *rpcs = shim_rpcs(test, SHIM_MANY);
-	struct shim_side *c = &pair->client, *s = &pair->server;
+	struct loop_pair *pair = test->priv;
+	struct loop_rpc *rpcs = loop_rpcs(test, LOOP_MANY);
+	struct loop_side *c = &pair->client, *s = &pair->server;
 	int i, round;
 
 	for (round = 0; round < 2; round++) {
-		shim_open(test);
+		loop_open(test);
 		c->hold_replies = true;
-		for (i = 0; i < SHIM_MANY; i++) {
-			shim_rpc_init(&rpcs[i], NULL, NULL);
-			KUNIT_ASSERT_EQ(test, shim_rpc_send(c, &rpcs[i]), 0);
+		for (i = 0; i < LOOP_MANY; i++) {
+			loop_rpc_init(&rpcs[i], NULL, NULL);
+			KUNIT_ASSERT_EQ(test, loop_rpc_send(c, &rpcs[i]), 0);
 		}
 		KUNIT_EXPECT_TRUE(test,
-				  shim_poll(shim_replies_wait(s->ep)));
+				  loop_poll(loop_replies_wait(s->ep)));
 		rpcrdma_ep_close(round ? c->ep : s->ep, NULL);
-		KUNIT_EXPECT_TRUE(test, shim_wait_gone(s));
-		KUNIT_EXPECT_TRUE(test, shim_wait_gone(c));
-		for (i = 0; i < SHIM_MANY; i++)
-			shim_rpc_end(c, &rpcs[i]);
-		shim_disconnect(test, pair);
+		KUNIT_EXPECT_TRUE(test, loop_wait_gone(s));
+		KUNIT_EXPECT_TRUE(test, loop_wait_gone(c));
+		for (i = 0; i < LOOP_MANY; i++)
+			loop_rpc_end(c, &rpcs[i]);
+		loop_disconnect(test, pair);
 	}
 }
 
@@ -261,54 +261,54 @@ enum {
 };
 
 /* Calls wait for credits for too long. */
-static void SHIM_ONCE close_no_grants(struct kunit *test)
+static void LOOP_ONCE close_no_grants(struct kunit *test)
 {
-	struct shim_pair *pair = test->priv;
-	struct shim_side *c = &pair->client, *s = &pair->server;
-	struct shim_rpc *rpcs;
+	struct loop_pair *pair = test->priv;
+	struct loop_side *c = &pair->client, *s = &pair->server;
+	struct loop_rpc *rpcs;
 	u32 i, sent;
 
 	pair->client_params.stall_ms = STALL_MS;
-	shim_open(test);
-	rpcs = shim_rpcs(test, SHIM_MANY);
+	loop_open(test);
+	rpcs = loop_rpcs(test, LOOP_MANY);
 	s->hold_calls = true;
-	sent = shim_fill_window(c, rpcs, SHIM_MANY);
-	KUNIT_EXPECT_TRUE(test, shim_wait_gone(c));
+	sent = loop_fill_window(c, rpcs, LOOP_MANY);
+	KUNIT_EXPECT_TRUE(test, loop_wait_gone(c));
 	KUNIT_EXPECT_STREQ(test, c->ep->core.conn.reason,
 			   "the peer does not grant credits");
-	KUNIT_EXPECT_EQ(test, shim_rpc_try(c, &rpcs[sent]), -ENOTCONN);
-	shim_release(s, UINT_MAX);
+	KUNIT_EXPECT_EQ(test, loop_rpc_try(c, &rpcs[sent]), -ENOTCONN);
+	loop_release(s, UINT_MAX);
 	for (i = 0; i < sent; i++)
-		shim_rpc_end(c, &rpcs[i]);
+		loop_rpc_end(c, &rpcs[i]);
 }
 
 /* Replies wait for credits for too long. */
-static void SHIM_ONCE close_no_grants_to_replies(struct kunit *test)
+static void LOOP_ONCE close_no_grants_to_replies(struct kunit *test)
 {
-	struct shim_pair *pair = test->priv;
-	struct shim_side *c = &pair->client, *s = &pair->server;
-	struct shim_rpc *rpcs;
+	struct loop_pair *pair = test->priv;
+	struct loop_side *c = &pair->client, *s = &pair->server;
+	struct loop_rpc *rpcs;
 	u32 i, sent = 0;
 
 	pair->server_params.stall_ms = STALL_MS;
-	shim_open(test);
-	rpcs = shim_rpcs(test, SHIM_MANY);
+	loop_open(test);
+	rpcs = loop_rpcs(test, LOOP_MANY);
 	c->hold_replies = true;
-	while (sent < SHIM_MANY && !shim_rpc_send(c, &rpcs[sent]))
+	while (sent < LOOP_MANY && !loop_rpc_send(c, &rpcs[sent]))
 		sent++;
-	KUNIT_EXPECT_TRUE(test, shim_wait_gone(s));
-	shim_release(c, UINT_MAX);
-	KUNIT_EXPECT_TRUE(test, shim_wait_gone(c));
+	KUNIT_EXPECT_TRUE(test, loop_wait_gone(s));
+	loop_release(c, UINT_MAX);
+	KUNIT_EXPECT_TRUE(test, loop_wait_gone(c));
 	for (i = 0; i < sent; i++)
-		shim_rpc_end(c, &rpcs[i]);
+		loop_rpc_end(c, &rpcs[i]);
 }
 
 /* A connection that is slow, but makes progress, is not closed. */
-static void SHIM_ONCE close_not_while_granted(struct kunit *test)
+static void LOOP_ONCE close_not_while_granted(struct kunit *test)
 {
-	struct shim_pair *pair = test->priv;
-	struct shim_side *c = &pair->client, *s = &pair->server;
-	struct shim_rpc *rpcs;
+	struct loop_pair *pair = test->priv;
+	struct loop_side *c = &pair->client, *s = &pair->server;
+	struct loop_rpc *rpcs;
 	u32 i, sent = 0;
 
 	/*
@@ -316,24 +316,24 @@ static void SHIM_ONCE close_not_while_granted(struct kunit *test)
 	 * shorter than the sum of the waits.
 	 */
 	pair->client_params.stall_ms = 20 * STALL_MS;
-	shim_open(test);
-	rpcs = shim_rpcs(test, SHIM_MANY);
+	loop_open(test);
+	rpcs = loop_rpcs(test, LOOP_MANY);
 	s->hold_calls = true;
 	for (i = 0; i < 12; i++) {
-		sent += shim_fill_window(c, rpcs + sent, SHIM_MANY - sent);
+		sent += loop_fill_window(c, rpcs + sent, LOOP_MANY - sent);
 		msleep(2 * STALL_MS);
-		shim_release(s, 1);
+		loop_release(s, 1);
 	}
 	KUNIT_EXPECT_TRUE(test, rpcrdma_ep_is_open(c->ep));
 	s->hold_calls = false;
-	shim_release(s, UINT_MAX);
+	loop_release(s, UINT_MAX);
 	for (i = 0; i < sent; i++) {
-		KUNIT_EXPECT_EQ(test, shim_rpc_wait(c, &rpcs[i]), 0);
-		shim_rpc_end(c, &rpcs[i]);
+		KUNIT_EXPECT_EQ(test, loop_rpc_wait(c, &rpcs[i]), 0);
+		loop_rpc_end(c, &rpcs[i]);
 	}
 }
 
-static bool shim_streaming(struct rpcrdma_ep *ep)
+static bool loop_streaming(struct rpcrdma_ep *ep)
 {
 	return READ_ONCE(ep->core.conn.tx_open);
 }
@@ -343,30 +343,30 @@ static bool shim_streaming(struct rpcrdma_ep *ep)
  */
 static void close_streams(struct kunit *test)
 {
-	struct shim_pair *pair = test->priv;
-	struct shim_rpc *rpcs = shim_rpcs(test, 4);
-	struct shim_side *c = &pair->client, *s = &pair->server;
-	struct shim_buf buf;
+	struct loop_pair *pair = test->priv;
+	struct loop_rpc *rpcs = loop_rpcs(test, 4);
+	struct loop_side *c = &pair->client, *s = &pair->server;
+	struct loop_buf buf;
 	int i, round;
 
-	KUNIT_ASSERT_EQ(test, shim_buf_alloc_chopped(&buf, 0, 1000, 100), 0);
+	KUNIT_ASSERT_EQ(test, loop_buf_alloc_chopped(&buf, 0, 1000, 100), 0);
 	for (round = 0; round < 8; round++) {
 		bool calls = round & 1;
 
-		shim_open(test);
+		loop_open(test);
 		for (i = 0; i < 4; i++) {
-			shim_rpc_init(&rpcs[i], calls ? &buf : NULL, NULL);
+			loop_rpc_init(&rpcs[i], calls ? &buf : NULL, NULL);
 			rpcs[i].inline_arg = calls ? 250000 : 0;
 			rpcs[i].inline_res = calls ? 0 : 250000;
 		}
 		if (calls) {
 			/* The server receives the fragments and grants no credits. */
-			shim_mute = SHIM_MUTE_SERVER;
-			KUNIT_ASSERT_EQ(test, shim_rpc_send(c, &rpcs[0]), 0);
+			loop_mute = LOOP_MUTE_SERVER;
+			KUNIT_ASSERT_EQ(test, loop_rpc_send(c, &rpcs[0]), 0);
 			KUNIT_EXPECT_TRUE(test,
-					  shim_poll(c->ep->core.conn.sent >= 14));
-			KUNIT_EXPECT_TRUE(test, shim_streaming(c->ep));
-			KUNIT_EXPECT_EQ(test, shim_rpc_try(c, &rpcs[1]),
+					  loop_poll(c->ep->core.conn.sent >= 14));
+			KUNIT_EXPECT_TRUE(test, loop_streaming(c->ep));
+			KUNIT_EXPECT_EQ(test, loop_rpc_try(c, &rpcs[1]),
 					-EAGAIN);
 		} else {
 			/*
@@ -376,24 +376,24 @@ static void close_streams(struct kunit *test)
 			s->hold_calls = true;
 			for (i = 0; i < 4; i++)
 				KUNIT_ASSERT_EQ(test, 0,
-						shim_rpc_send(c, &rpcs[i]));
+						loop_rpc_send(c, &rpcs[i]));
 			KUNIT_EXPECT_TRUE(test,
-					  shim_poll(READ_ONCE(s->nr_held) == 4));
-			shim_mute = SHIM_MUTE_CLIENT;
+					  loop_poll(READ_ONCE(s->nr_held) == 4));
+			loop_mute = LOOP_MUTE_CLIENT;
 			s->hold_calls = false;
-			shim_release(s, 4);
+			loop_release(s, 4);
 			if (!(round & 4))
 				KUNIT_EXPECT_TRUE(test,
-						  shim_poll(shim_streaming(s->ep)));
+						  loop_poll(loop_streaming(s->ep)));
 		}
 		rpcrdma_ep_close(round & 2 ? c->ep : s->ep, NULL);
-		KUNIT_EXPECT_TRUE(test, shim_wait_gone(s));
-		KUNIT_EXPECT_TRUE(test, shim_wait_gone(c));
+		KUNIT_EXPECT_TRUE(test, loop_wait_gone(s));
+		KUNIT_EXPECT_TRUE(test, loop_wait_gone(c));
 		for (i = 0; i < 4; i++)
-			shim_rpc_end(c, &rpcs[i]);
-		shim_disconnect(test, pair);
+			loop_rpc_end(c, &rpcs[i]);
+		loop_disconnect(test, pair);
 	}
-	shim_buf_free(&buf);
+	loop_buf_free(&buf);
 }
 
 /*
@@ -402,122 +402,122 @@ static void close_streams(struct kunit *test)
  */
 static void close_half_sent(struct kunit *test)
 {
-	struct shim_pair *pair = test->priv;
-	struct shim_rpc *rpc = shim_rpcs(test, 1);
-	struct shim_side *c = &pair->client, *s = &pair->server;
-	struct shim_buf buf;
+	struct loop_pair *pair = test->priv;
+	struct loop_rpc *rpc = loop_rpcs(test, 1);
+	struct loop_side *c = &pair->client, *s = &pair->server;
+	struct loop_buf buf;
 	int chunk;
 
 	for (chunk = 0; chunk < 2; chunk++) {
-		KUNIT_ASSERT_EQ(test, shim_buf_alloc(&buf, 0, 5000), 0);
-		shim_open(test);
-		shim_rpc_init(rpc, chunk ? &buf : NULL, NULL);
+		KUNIT_ASSERT_EQ(test, loop_buf_alloc(&buf, 0, 5000), 0);
+		loop_open(test);
+		loop_rpc_init(rpc, chunk ? &buf : NULL, NULL);
 		rpc->inline_arg = 250000;
-		shim_mute = SHIM_MUTE_SERVER;
-		KUNIT_ASSERT_EQ(test, shim_rpc_send(c, rpc), 0);
+		loop_mute = LOOP_MUTE_SERVER;
+		KUNIT_ASSERT_EQ(test, loop_rpc_send(c, rpc), 0);
 		KUNIT_EXPECT_TRUE(test,
-				  shim_poll(c->ep->core.conn.sent >= 14));
-		KUNIT_EXPECT_TRUE(test, shim_streaming(c->ep));
-		shim_rpc_end(c, rpc);
-		KUNIT_EXPECT_EQ(test, shim_valid_handles(), 0U);
-		shim_buf_free(&buf);
+				  loop_poll(c->ep->core.conn.sent >= 14));
+		KUNIT_EXPECT_TRUE(test, loop_streaming(c->ep));
+		loop_rpc_end(c, rpc);
+		KUNIT_EXPECT_EQ(test, loop_valid_handles(), 0U);
+		loop_buf_free(&buf);
 
 		/* Any message conveys credits, with which the rest is sent. */
-		shim_mute = 0;
+		loop_mute = 0;
 		rpcrdma_ep_send_error(s->ep, 1, RDMA2_ERR_SYSTEM, 0, 0);
 		if (chunk) {
-			KUNIT_EXPECT_TRUE(test, shim_wait_gone(s));
-			KUNIT_EXPECT_TRUE(test, shim_wait_gone(c));
+			KUNIT_EXPECT_TRUE(test, loop_wait_gone(s));
+			KUNIT_EXPECT_TRUE(test, loop_wait_gone(c));
 		} else {
 			KUNIT_EXPECT_TRUE(test,
-					  shim_wait_until(s,
+					  loop_wait_until(s,
 							  atomic_read(&s->served)));
-			KUNIT_EXPECT_EQ(test, shim_one_rpc(c, 100, 100, 0,
+			KUNIT_EXPECT_EQ(test, loop_one_rpc(c, 100, 100, 0,
 							   PAGE_SIZE), 0);
 		}
-		shim_disconnect(test, pair);
+		loop_disconnect(test, pair);
 	}
 }
 
 /* Close with Reads posted and Reads waiting for the Send Queue. */
 static void close_reads(struct kunit *test)
 {
-	struct shim_pair *pair = test->priv;
-	struct shim_side *c = &pair->client, *s = &pair->server;
-	struct shim_rpc *rpcs = shim_rpcs(test, 8);
-	struct shim_buf buf;
+	struct loop_pair *pair = test->priv;
+	struct loop_side *c = &pair->client, *s = &pair->server;
+	struct loop_rpc *rpcs = loop_rpcs(test, 8);
+	struct loop_buf buf;
 	int i, round;
 
 	pair->client_params.max_mrs = 256;
 	pair->server_params.reads = 4;
 	pair->server_params.max_mrs = 0;
 	pair->server_params.sends = 8;
-	KUNIT_ASSERT_EQ(test, shim_buf_alloc_chopped(&buf, 0, 1200, 100), 0);
+	KUNIT_ASSERT_EQ(test, loop_buf_alloc_chopped(&buf, 0, 1200, 100), 0);
 	for (round = 0; round < 4; round++) {
-		shim_open(test);
+		loop_open(test);
 		s->hold_calls = true;
 		for (i = 0; i < 8; i++) {
-			shim_rpc_init(&rpcs[i], &buf, NULL);
-			KUNIT_ASSERT_EQ(test, shim_rpc_send(c, &rpcs[i]), 0);
+			loop_rpc_init(&rpcs[i], &buf, NULL);
+			KUNIT_ASSERT_EQ(test, loop_rpc_send(c, &rpcs[i]), 0);
 		}
-		KUNIT_ASSERT_TRUE(test, shim_wait_until(s,
+		KUNIT_ASSERT_TRUE(test, loop_wait_until(s,
 				  READ_ONCE(s->nr_held) == 8));
 		/* In every other round, the device never executes the Reads. */
 		if (round & 1)
-			shim_mute = SHIM_MUTE_SERVER;
-		shim_release(s, 8);
+			loop_mute = LOOP_MUTE_SERVER;
+		loop_release(s, 8);
 		if (round & 1)
 			KUNIT_EXPECT_FALSE(test, list_empty(&s->ep->core.transfers));
 		rpcrdma_ep_close(round & 2 ? c->ep : s->ep, NULL);
-		KUNIT_EXPECT_TRUE(test, shim_wait_gone(s));
+		KUNIT_EXPECT_TRUE(test, loop_wait_gone(s));
 		for (i = 0; i < 8; i++) {
-			shim_rpc_wait(c, &rpcs[i]);
-			shim_rpc_end(c, &rpcs[i]);
+			loop_rpc_wait(c, &rpcs[i]);
+			loop_rpc_end(c, &rpcs[i]);
 		}
-		shim_disconnect(test, pair);
+		loop_disconnect(test, pair);
 	}
-	shim_buf_free(&buf);
+	loop_buf_free(&buf);
 }
 
 /* Close while Replies wait for Writes that the device never executes. */
 static void close_writes(struct kunit *test)
 {
-	struct shim_pair *pair = shim_open(test);
-	struct shim_side *c = &pair->client, *s = &pair->server;
-	struct shim_rpc *rpcs = shim_rpcs(test, 8);
-	struct shim_buf buf;
+	struct loop_pair *pair = loop_open(test);
+	struct loop_side *c = &pair->client, *s = &pair->server;
+	struct loop_rpc *rpcs = loop_rpcs(test, 8);
+	struct loop_buf buf;
 	int i;
 
-	KUNIT_ASSERT_EQ(test, shim_buf_alloc(&buf, 0, 100000), 0);
+	KUNIT_ASSERT_EQ(test, loop_buf_alloc(&buf, 0, 100000), 0);
 	s->hold_calls = true;
 	for (i = 0; i < 8; i++) {
-		shim_rpc_init(&rpcs[i], NULL, &buf);
-		KUNIT_ASSERT_EQ(test, shim_rpc_send(c, &rpcs[i]), 0);
+		loop_rpc_init(&rpcs[i], NULL, &buf);
+		KUNIT_ASSERT_EQ(test, loop_rpc_send(c, &rpcs[i]), 0);
 	}
-	KUNIT_ASSERT_TRUE(test, shim_wait_until(s, READ_ONCE(s->nr_held) == 8));
-	shim_mute = SHIM_MUTE_SERVER;
-	shim_release(s, 8);
-	shim_close_by_many(test, pair);
+	KUNIT_ASSERT_TRUE(test, loop_wait_until(s, READ_ONCE(s->nr_held) == 8));
+	loop_mute = LOOP_MUTE_SERVER;
+	loop_release(s, 8);
+	loop_close_by_many(test, pair);
 	for (i = 0; i < 8; i++)
-		shim_rpc_end(c, &rpcs[i]);
+		loop_rpc_end(c, &rpcs[i]);
 	/*
 	 * Muted Sends were counted as invalidations, and the client invalidates again.
 	 */
-	atomic_set(&shim_double_inv, 0);
-	shim_buf_free(&buf);
+	atomic_set(&loop_double_inv, 0);
+	loop_buf_free(&buf);
 }
 
 static void close_under_load(struct kunit *test)
 {
-	shim_close_under_load(test);
+	loop_close_under_load(test);
 }
 
-static void SHIM_ONCE close_after_any_fault(struct kunit *test)
+static void LOOP_ONCE close_after_any_fault(struct kunit *test)
 {
-	struct shim_pair *pair = test->priv;
+	struct loop_pair *pair = test->priv;
 
 	pair->server_params.max_mrs = 0;
-	shim_after_any_fault(test);
+	loop_after_any_fault(test);
 }
 
 static struct kunit_case close_cases[] = {
@@ -551,7 +551,7 @@ static struct kunit_case close_cases[] = {
 	KUNIT_CASE(listen_device_removed),
 	KUNIT_CASE(listen_address_changed),
 	KUNIT_CASE(listen_device_replaced),
-#ifdef SHIM_FIRST_DEVICE
+#ifdef LOOP_FIRST_DEVICE
 	KUNIT_CASE(close_opening_timeout),
 	KUNIT_CASE(close_no_grants),
 	KUNIT_CASE(close_no_grants_to_replies),
@@ -562,11 +562,11 @@ static struct kunit_case close_cases[] = {
 };
 
 static struct kunit_suite close_suite = {
-	.name		= "rpcrdma_ep_close" SHIM_OVER,
-	.suite_init	= SHIM_SUITE_INIT,
-	.suite_exit	= shim_suite_exit,
-	.init		= shim_test_init,
-	.exit		= shim_test_exit,
+	.name		= "rpcrdma_ep_close" LOOP_OVER,
+	.suite_init	= LOOP_SUITE_INIT,
+	.suite_exit	= loop_suite_exit,
+	.init		= loop_test_init,
+	.exit		= loop_test_exit,
 	.test_cases	= close_cases,
 };
 

@@ -12,46 +12,46 @@
 /* Maximum bytes exposed at a time */
 enum { PULL_OCTETS = 3 << 20 };
 
-int shim_an_rpc(struct shim_side *side, u32 arg_len, u32 res_len,
+int loop_an_rpc(struct loop_side *side, u32 arg_len, u32 res_len,
 		u32 base, u32 chop, u32 inline_arg, u32 inline_res)
 {
-	struct shim_buf arg = {}, res = {};
-	struct shim_rpc *rpc;
+	struct loop_buf arg = {}, res = {};
+	struct loop_rpc *rpc;
 	int rc = -ENOMEM;
 
 	rpc = kzalloc(sizeof(*rpc), GFP_KERNEL);
 	if (!rpc)
 		return rc;
-	if (arg_len && shim_buf_alloc_chopped(&arg, base, arg_len, chop))
+	if (arg_len && loop_buf_alloc_chopped(&arg, base, arg_len, chop))
 		goto out_free;
-	if (res_len && shim_buf_alloc_chopped(&res, base, res_len, chop))
+	if (res_len && loop_buf_alloc_chopped(&res, base, res_len, chop))
 		goto out_free;
-	shim_rpc_init(rpc, arg_len ? &arg : NULL, res_len ? &res : NULL);
+	loop_rpc_init(rpc, arg_len ? &arg : NULL, res_len ? &res : NULL);
 	rpc->seed = get_random_u32();
 	rpc->inline_arg = inline_arg;
 	rpc->inline_res = inline_res;
 	if (arg_len)
-		shim_buf_fill(&arg, rpc->seed);
-	rc = shim_rpc_do(side, rpc);
-	/* shim_rpc_do() does not end the RPC if it fails, for example without a Reply. */
+		loop_buf_fill(&arg, rpc->seed);
+	rc = loop_rpc_do(side, rpc);
+	/* loop_rpc_do() does not end the RPC if it fails, for example without a Reply. */
 	if (rc)
-		shim_rpc_end(side, rpc);
+		loop_rpc_end(side, rpc);
 out_free:
-	shim_buf_free(&res);
-	shim_buf_free(&arg);
+	loop_buf_free(&res);
+	loop_buf_free(&arg);
 	kfree(rpc);
 	return rc;
 }
 
-int shim_one_rpc(struct shim_side *side, u32 arg_len, u32 res_len,
+int loop_one_rpc(struct loop_side *side, u32 arg_len, u32 res_len,
 		 u32 base, u32 chop)
 {
-	return shim_an_rpc(side, arg_len, res_len, base, chop, 0, 0);
+	return loop_an_rpc(side, arg_len, res_len, base, chop, 0, 0);
 }
 
-static int shim_caller_fn(void *data)
+static int loop_caller_fn(void *data)
 {
-	struct shim_caller *c = data;
+	struct loop_caller *c = data;
 	u32 arg, res, base, inline_arg, inline_res;
 	unsigned int i;
 	int rc;
@@ -73,7 +73,7 @@ static int shim_caller_fn(void *data)
 			if (i % 3 == 2)
 				inline_res = get_random_u32() % c->max_inline;
 		}
-		rc = shim_an_rpc(c->side, arg, res, base, c->chop, inline_arg,
+		rc = loop_an_rpc(c->side, arg, res, base, c->chop, inline_arg,
 				 inline_res);
 		if (!rc) {
 			c->ok++;
@@ -86,8 +86,8 @@ static int shim_caller_fn(void *data)
 	kthread_complete_and_exit(&c->done, 0);
 }
 
-void shim_caller_start(struct kunit *test, struct shim_caller *c,
-		       struct shim_side *side, unsigned int count,
+void loop_caller_start(struct kunit *test, struct loop_caller *c,
+		       struct loop_side *side, unsigned int count,
 		       u32 max_len)
 {
 	c->side = side;
@@ -96,11 +96,11 @@ void shim_caller_start(struct kunit *test, struct shim_caller *c,
 	if (!c->chop)
 		c->chop = PAGE_SIZE;
 	init_completion(&c->done);
-	c->task = kthread_run(shim_caller_fn, c, "shim_caller");
+	c->task = kthread_run(loop_caller_fn, c, "loop_caller");
 	KUNIT_ASSERT_FALSE(test, IS_ERR(c->task));
 }
 
-void shim_caller_wait(struct kunit *test, struct shim_caller *c)
+void loop_caller_wait(struct kunit *test, struct loop_caller *c)
 {
 	KUNIT_ASSERT_TRUE(test, wait_for_completion_timeout(&c->done,
 							    170 * HZ));
@@ -110,44 +110,44 @@ void shim_caller_wait(struct kunit *test, struct shim_caller *c)
 	KUNIT_EXPECT_EQ(test, c->ok, c->count);
 }
 
-struct shim_pair *shim_open(struct kunit *test)
+struct loop_pair *loop_open(struct kunit *test)
 {
-	struct shim_pair *pair = test->priv;
+	struct loop_pair *pair = test->priv;
 	bool opened;
 
-	KUNIT_ASSERT_EQ(test, shim_connect(pair), 0);
+	KUNIT_ASSERT_EQ(test, loop_connect(pair), 0);
 	/* With version 1, a server opens with the first Call. */
 	if (pair->client.ep->core.conn.version == RPCRDMA_VERS_1)
 		return pair;
-	opened = shim_wait_until(&pair->server,
+	opened = loop_wait_until(&pair->server,
 				 atomic_read(&pair->server.opened));
 	KUNIT_ASSERT_TRUE(test, opened);
 	return pair;
 }
 
-struct shim_rpc *shim_rpcs(struct kunit *test, unsigned int n)
+struct loop_rpc *loop_rpcs(struct kunit *test, unsigned int n)
 {
-	struct shim_rpc *rpcs = kunit_kcalloc(test, n, sizeof(*rpcs),
+	struct loop_rpc *rpcs = kunit_kcalloc(test, n, sizeof(*rpcs),
 					      GFP_KERNEL);
 	unsigned int i;
 
 	KUNIT_ASSERT_NOT_NULL(test, rpcs);
 	for (i = 0; i < n; i++)
-		shim_rpc_init(&rpcs[i], NULL, NULL);
+		loop_rpc_init(&rpcs[i], NULL, NULL);
 	return rpcs;
 }
 
-u32 shim_fill_window(struct shim_side *side, struct shim_rpc *rpcs,
+u32 loop_fill_window(struct loop_side *side, struct loop_rpc *rpcs,
 		     u32 n)
 {
 	u32 sent = 0;
 
-	while (sent < n && !shim_rpc_try(side, &rpcs[sent]))
+	while (sent < n && !loop_rpc_try(side, &rpcs[sent]))
 		sent++;
 	return sent;
 }
 
-bool shim_replies_wait(struct rpcrdma_ep *ep)
+bool loop_replies_wait(struct rpcrdma_ep *ep)
 {
 	bool wait;
 
@@ -157,11 +157,11 @@ bool shim_replies_wait(struct rpcrdma_ep *ep)
 	return wait;
 }
 
-void shim_traffic(struct kunit *test, struct shim_pair *pair,
+void loop_traffic(struct kunit *test, struct loop_pair *pair,
 		  unsigned int callers, unsigned int count, u32 max_len,
 		  u32 chop, u32 max_inline, bool reverse)
 {
-	struct shim_caller *c;
+	struct loop_caller *c;
 	unsigned int i;
 
 	c = kunit_kcalloc(test, callers, sizeof(*c), GFP_KERNEL);
@@ -169,57 +169,57 @@ void shim_traffic(struct kunit *test, struct shim_pair *pair,
 	for (i = 0; i < callers; i++) {
 		c[i].chop = chop;
 		c[i].max_inline = max_inline;
-		shim_caller_start(test, &c[i], reverse && i & 1 ?
+		loop_caller_start(test, &c[i], reverse && i & 1 ?
 				  &pair->server : &pair->client, count,
 				  max_len);
 	}
 	for (i = 0; i < callers; i++)
-		shim_caller_wait(test, &c[i]);
-	shim_check_idle(test, &pair->client);
-	shim_check_idle(test, &pair->server);
+		loop_caller_wait(test, &c[i]);
+	loop_check_idle(test, &pair->client);
+	loop_check_idle(test, &pair->server);
 }
 
-struct shim_intrusion {
+struct loop_intrusion {
 	struct completion	done;
 	bool			ok;
 };
 
-static void shim_intruded(struct rpcrdma_rw *rw, bool ok)
+static void loop_intruded(struct rpcrdma_rw *rw, bool ok)
 {
-	struct shim_intrusion *i = rw->priv;
+	struct loop_intrusion *i = rw->priv;
 
 	i->ok = ok;
 	complete(&i->done);
 }
 
-void shim_intrude(struct kunit *test, struct shim_side *side,
+void loop_intrude(struct kunit *test, struct loop_side *side,
 		  const struct rpcrdma_lists *lists,
 		  const struct rpcrdma_chunk *chunk,
 		  enum dma_data_direction dir)
 {
-	struct shim_intrusion intr = {
+	struct loop_intrusion intr = {
 		.done = COMPLETION_INITIALIZER_ONSTACK(intr.done),
 		.ok = true,
 	};
 	struct rpcrdma_rw *rw;
-	struct shim_buf buf;
+	struct loop_buf buf;
 
-	KUNIT_ASSERT_EQ(test, shim_buf_alloc(&buf, 0, chunk->length), 0);
+	KUNIT_ASSERT_EQ(test, loop_buf_alloc(&buf, 0, chunk->length), 0);
 	rw = rpcrdma_rw_alloc(side->ep, dir, 4, 0, GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, rw);
 	KUNIT_EXPECT_EQ(test, rpcrdma_rw_add(rw, lists, chunk, 0, buf.ext,
 					     buf.nr_ext, 0, chunk->length), 0);
 	rw->priv = &intr;
-	rw->done = shim_intruded;
+	rw->done = loop_intruded;
 	rpcrdma_rw_read(rw);
 	KUNIT_ASSERT_TRUE(test, wait_for_completion_timeout(&intr.done,
 							    60 * HZ));
 	KUNIT_EXPECT_FALSE(test, intr.ok);
-	KUNIT_EXPECT_TRUE(test, shim_wait_gone(side));
-	shim_buf_free(&buf);
+	KUNIT_EXPECT_TRUE(test, loop_wait_gone(side));
+	loop_buf_free(&buf);
 }
 
-void shim_pull_params(struct shim_pair *pair)
+void loop_pull_params(struct loop_pair *pair)
 {
 	pair->client_params.pull = true;
 	pair->client_params.reassembly = 0;
@@ -228,24 +228,24 @@ void shim_pull_params(struct shim_pair *pair)
 	pair->server_params.done_ms = 60000;
 }
 
-struct shim_pair *shim_open_pull(struct kunit *test)
+struct loop_pair *loop_open_pull(struct kunit *test)
 {
-	struct shim_pair *pair = test->priv;
+	struct loop_pair *pair = test->priv;
 
-	shim_pull_params(pair);
-	return shim_open(test);
+	loop_pull_params(pair);
+	return loop_open(test);
 }
 
-int shim_remove_fn(void *data)
+int loop_remove_fn(void *data)
 {
-	struct shim_removal *r = data;
+	struct loop_removal *r = data;
 
 	/* "rdma link delete" calls this. */
 	ib_unregister_device_and_put(r->dev);
 	kthread_complete_and_exit(&r->done, 0);
 }
 
-struct ib_device *shim_get_device(const struct ib_device *device)
+struct ib_device *loop_get_device(const struct ib_device *device)
 {
 	struct ib_device *dev = NULL;
 	struct net_device *ndev;

@@ -4,22 +4,22 @@
 
 #include "endpoint.h"
 
-static void SHIM_ONCE credits_one_at_a_time(struct kunit *test)
+static void LOOP_ONCE credits_one_at_a_time(struct kunit *test)
 {
-	struct shim_pair *pair = shim_open(test);
+	struct loop_pair *pair = loop_open(test);
 	struct rpcrdma_ep *c = pair->client.ep, *s = pair->server.ep;
 	int i;
 
 	/* 4.2.1: the transport delivers reliably and in order. */
 	KUNIT_EXPECT_EQ(test, c->qp->qp_type, IB_QPT_RC);
 	KUNIT_EXPECT_EQ(test, s->qp->qp_type, IB_QPT_RC);
-	shim_check_idle(test, &pair->client);
-	shim_check_idle(test, &pair->server);
+	loop_check_idle(test, &pair->client);
+	loop_check_idle(test, &pair->server);
 	for (i = 0; i < 200; i++)
-		KUNIT_ASSERT_EQ(test, shim_one_rpc(&pair->client, 0, 0, 0,
+		KUNIT_ASSERT_EQ(test, loop_one_rpc(&pair->client, 0, 0, 0,
 						   PAGE_SIZE), 0);
-	shim_check_idle(test, &pair->client);
-	shim_check_idle(test, &pair->server);
+	loop_check_idle(test, &pair->client);
+	loop_check_idle(test, &pair->server);
 	KUNIT_EXPECT_EQ(test, atomic_read(&pair->server.calls), 200);
 	KUNIT_EXPECT_EQ(test, atomic_read(&pair->client.replies), 200);
 	KUNIT_EXPECT_EQ(test, c->core.conn.sent, s->core.conn.received);
@@ -29,23 +29,23 @@ static void SHIM_ONCE credits_one_at_a_time(struct kunit *test)
 	KUNIT_EXPECT_LE(test, s->core.conn.counters.grants_sent, 2ULL);
 }
 
-static void SHIM_ONCE credits_held_calls(struct kunit *test)
+static void LOOP_ONCE credits_held_calls(struct kunit *test)
 {
-	struct shim_pair *pair = shim_open(test);
-	struct shim_rpc *rpcs = shim_rpcs(test, SHIM_MANY);
+	struct loop_pair *pair = loop_open(test);
+	struct loop_rpc *rpcs = loop_rpcs(test, LOOP_MANY);
 	u32 window = pair->server_params.window;
-	struct shim_side *c = &pair->client, *s = &pair->server;
+	struct loop_side *c = &pair->client, *s = &pair->server;
 	int sent, seen, i;
 
 	s->hold_calls = true;
-	sent = shim_fill_window(c, rpcs, SHIM_MANY);
+	sent = loop_fill_window(c, rpcs, LOOP_MANY);
 	/* Calls don't use the last two credits. */
 	KUNIT_EXPECT_GE(test, sent, (int)window - 3);
 	KUNIT_EXPECT_LE(test, sent, (int)window - 2);
-	KUNIT_ASSERT_TRUE(test, shim_wait_until(s, READ_ONCE(s->nr_held) ==
+	KUNIT_ASSERT_TRUE(test, loop_wait_until(s, READ_ONCE(s->nr_held) ==
 						(u32)sent));
-	KUNIT_EXPECT_EQ(test, shim_rpc_try(c, &rpcs[sent]), -EAGAIN);
-	shim_check_idle(test, s);
+	KUNIT_EXPECT_EQ(test, loop_rpc_try(c, &rpcs[sent]), -EAGAIN);
+	loop_check_idle(test, s);
 
 	/*
 	 * Each released Receive permits another Call, through an unsolicited credit
@@ -53,180 +53,180 @@ static void SHIM_ONCE credits_held_calls(struct kunit *test)
 	 */
 	for (i = 0; i < 8; i++) {
 		seen = atomic_read(&c->space);
-		if (shim_rpc_try(c, &rpcs[sent]) == -EAGAIN) {
-			shim_release(s, 1);
-			KUNIT_ASSERT_TRUE(test, shim_wait_until(c,
+		if (loop_rpc_try(c, &rpcs[sent]) == -EAGAIN) {
+			loop_release(s, 1);
+			KUNIT_ASSERT_TRUE(test, loop_wait_until(c,
 					  atomic_read(&c->space) != seen));
-			KUNIT_ASSERT_EQ(test, shim_rpc_try(c, &rpcs[sent]), 0);
+			KUNIT_ASSERT_EQ(test, loop_rpc_try(c, &rpcs[sent]), 0);
 		}
 		sent++;
 	}
 	s->hold_calls = false;
 	for (i = 0; i < sent; i++) {
-		shim_release(s, UINT_MAX);
-		KUNIT_EXPECT_EQ(test, shim_rpc_wait(c, &rpcs[i]), 0);
-		shim_rpc_end(c, &rpcs[i]);
+		loop_release(s, UINT_MAX);
+		KUNIT_EXPECT_EQ(test, loop_rpc_wait(c, &rpcs[i]), 0);
+		loop_rpc_end(c, &rpcs[i]);
 	}
-	shim_check_idle(test, c);
-	shim_check_idle(test, s);
+	loop_check_idle(test, c);
+	loop_check_idle(test, s);
 }
 
-static void SHIM_ONCE credits_held_replies(struct kunit *test)
+static void LOOP_ONCE credits_held_replies(struct kunit *test)
 {
-	struct shim_pair *pair = shim_open(test);
-	struct shim_rpc *rpcs = shim_rpcs(test, SHIM_MANY);
-	struct shim_side *c = &pair->client, *s = &pair->server;
+	struct loop_pair *pair = loop_open(test);
+	struct loop_rpc *rpcs = loop_rpcs(test, LOOP_MANY);
+	struct loop_side *c = &pair->client, *s = &pair->server;
 	int i;
 
 	c->hold_replies = true;
-	for (i = 0; i < SHIM_MANY; i++)
-		KUNIT_ASSERT_EQ(test, shim_rpc_send(c, &rpcs[i]), 0);
-	KUNIT_EXPECT_TRUE(test, shim_poll(shim_replies_wait(s->ep)));
+	for (i = 0; i < LOOP_MANY; i++)
+		KUNIT_ASSERT_EQ(test, loop_rpc_send(c, &rpcs[i]), 0);
+	KUNIT_EXPECT_TRUE(test, loop_poll(loop_replies_wait(s->ep)));
 	KUNIT_EXPECT_LE(test, READ_ONCE(c->nr_held),
 			pair->client_params.window);
-	for (i = 0; i < SHIM_MANY; i++) {
-		KUNIT_ASSERT_TRUE(test, shim_wait_until(c,
+	for (i = 0; i < LOOP_MANY; i++) {
+		KUNIT_ASSERT_TRUE(test, loop_wait_until(c,
 				  READ_ONCE(c->nr_held)));
-		shim_release(c, 1);
+		loop_release(c, 1);
 	}
-	for (i = 0; i < SHIM_MANY; i++) {
-		KUNIT_EXPECT_EQ(test, shim_rpc_wait(c, &rpcs[i]), 0);
-		shim_rpc_end(c, &rpcs[i]);
+	for (i = 0; i < LOOP_MANY; i++) {
+		KUNIT_EXPECT_EQ(test, loop_rpc_wait(c, &rpcs[i]), 0);
+		loop_rpc_end(c, &rpcs[i]);
 	}
-	shim_check_idle(test, c);
-	shim_check_idle(test, s);
+	loop_check_idle(test, c);
+	loop_check_idle(test, s);
 }
 
-static void SHIM_ONCE credits_both_directions(struct kunit *test)
+static void LOOP_ONCE credits_both_directions(struct kunit *test)
 {
-	struct shim_pair *pair = shim_open(test);
+	struct loop_pair *pair = loop_open(test);
 
-	shim_traffic(test, pair, 6, 60, 5000, PAGE_SIZE, 0, true);
+	loop_traffic(test, pair, 6, 60, 5000, PAGE_SIZE, 0, true);
 	KUNIT_EXPECT_EQ(test, atomic_read(&pair->client.calls), 180);
 	KUNIT_EXPECT_EQ(test, atomic_read(&pair->server.calls), 180);
 }
 
 /* The smallest window at both ends */
-static void SHIM_ONCE credits_smallest_window(struct kunit *test)
+static void LOOP_ONCE credits_smallest_window(struct kunit *test)
 {
-	struct shim_pair *pair = test->priv;
+	struct loop_pair *pair = test->priv;
 
 	pair->client_params.window = RPCRDMA_MIN_WINDOW;
 	pair->server_params.window = RPCRDMA_MIN_WINDOW;
-	shim_open(test);
-	shim_traffic(test, pair, 6, 40, 0, PAGE_SIZE, 0, true);
+	loop_open(test);
+	loop_traffic(test, pair, 6, 40, 0, PAGE_SIZE, 0, true);
 }
 
-static void SHIM_ONCE credits_lopsided_windows(struct kunit *test)
+static void LOOP_ONCE credits_lopsided_windows(struct kunit *test)
 {
-	struct shim_pair *pair = test->priv;
+	struct loop_pair *pair = test->priv;
 
 	pair->client_params.window = RPCRDMA_MIN_WINDOW;
 	pair->server_params.window = 64;
-	shim_open(test);
-	shim_traffic(test, pair, 8, 40, 0, PAGE_SIZE, 0, true);
+	loop_open(test);
+	loop_traffic(test, pair, 8, 40, 0, PAGE_SIZE, 0, true);
 }
 
 /* Continued messages in both directions, and other messages */
-static void SHIM_ONCE credits_continued(struct kunit *test)
+static void LOOP_ONCE credits_continued(struct kunit *test)
 {
-	struct shim_pair *pair = shim_open(test);
+	struct loop_pair *pair = loop_open(test);
 	struct rpcrdma_conn_counters *c = &pair->client.ep->core.conn.counters;
 
-	shim_traffic(test, pair, 6, 40, 5000, PAGE_SIZE, 20000, true);
+	loop_traffic(test, pair, 6, 40, 5000, PAGE_SIZE, 20000, true);
 	KUNIT_EXPECT_GT(test, c->calls[RPCRDMA_CONTINUED], 0ULL);
 	KUNIT_EXPECT_GT(test, c->replies[RPCRDMA_CONTINUED], 0ULL);
 }
 
-static void SHIM_ONCE credits_continued_smallest_window(struct kunit *test)
+static void LOOP_ONCE credits_continued_smallest_window(struct kunit *test)
 {
-	struct shim_pair *pair = test->priv;
+	struct loop_pair *pair = test->priv;
 
 	pair->client_params.window = RPCRDMA_MIN_WINDOW;
 	pair->server_params.window = RPCRDMA_MIN_WINDOW;
-	shim_open(test);
-	shim_traffic(test, pair, 6, 20, 0, PAGE_SIZE, 20000, true);
+	loop_open(test);
+	loop_traffic(test, pair, 6, 20, 0, PAGE_SIZE, 20000, true);
 }
 
 /* The server answers ERR_VERS; the client falls back to version 1. */
-static void SHIM_ONCE credits_version_1(struct kunit *test)
+static void LOOP_ONCE credits_version_1(struct kunit *test)
 {
-	struct shim_pair *pair = test->priv;
+	struct loop_pair *pair = test->priv;
 	int i;
 
 	pair->server_params.version_low = RPCRDMA_VERS_1;
 	pair->server_params.version_high = RPCRDMA_VERS_1;
 	pair->client_params.version_low = RPCRDMA_VERS_1;
-	shim_open(test);
+	loop_open(test);
 	KUNIT_EXPECT_EQ(test, pair->client.ep->core.conn.version, RPCRDMA_VERS_1);
 	for (i = 0; i < 50; i++)
-		KUNIT_ASSERT_EQ(test, shim_one_rpc(&pair->client, 0, 0, 0,
+		KUNIT_ASSERT_EQ(test, loop_one_rpc(&pair->client, 0, 0, 0,
 						   PAGE_SIZE), 0);
-	shim_traffic(test, pair, 6, 40, 0, PAGE_SIZE, 0, true);
-	shim_traffic(test, pair, 6, 40, 5000, PAGE_SIZE, 0, false);
+	loop_traffic(test, pair, 6, 40, 0, PAGE_SIZE, 0, true);
+	loop_traffic(test, pair, 6, 40, 5000, PAGE_SIZE, 0, false);
 }
 
 /*
  * A client limited to version 1 is open as soon as it is connected. It must not allocate
  * Receives in the CM handler that reports the connection.
  */
-static void SHIM_ONCE credits_version_1_alone(struct kunit *test)
+static void LOOP_ONCE credits_version_1_alone(struct kunit *test)
 {
-	struct shim_pair *pair = test->priv;
+	struct loop_pair *pair = test->priv;
 
 	pair->server_params.version_low = RPCRDMA_VERS_1;
 	pair->client_params.version_low = RPCRDMA_VERS_1;
 	pair->client_params.version_high = RPCRDMA_VERS_1;
 	/* With this window, further Receives are due when the connection opens. */
 	pair->client_params.first_window = RPCRDMA_MIN_WINDOW;
-	shim_open(test);
+	loop_open(test);
 	KUNIT_EXPECT_EQ(test, pair->client.ep->core.conn.version, RPCRDMA_VERS_1);
-	KUNIT_EXPECT_EQ(test, atomic_read(&shim_misuse), 0);
-	shim_traffic(test, pair, 6, 40, 5000, PAGE_SIZE, 0, false);
+	KUNIT_EXPECT_EQ(test, atomic_read(&loop_misuse), 0);
+	loop_traffic(test, pair, 6, 40, 5000, PAGE_SIZE, 0, false);
 }
 
 /* Callers have to wait for MRs: each may need half of all MRs. */
 static void credits_few_regions(struct kunit *test)
 {
-	struct shim_pair *pair = test->priv;
+	struct loop_pair *pair = test->priv;
 
 	pair->client_params.max_mrs = 8;
-	shim_open(test);
-	shim_traffic(test, pair, 5, 40, 4000, 1000, 0, false);
+	loop_open(test);
+	loop_traffic(test, pair, 5, 40, 4000, 1000, 0, false);
 	KUNIT_EXPECT_LE(test, pair->client.ep->core.mrs.pool.made, 8U);
 }
 
 /* Callers have to wait for Send Queue slots: a Call may use half of the Send Queue. */
 static void credits_short_send_queue(struct kunit *test)
 {
-	struct shim_pair *pair = test->priv;
+	struct loop_pair *pair = test->priv;
 
 	pair->client_params.sends = 4;
 	pair->client_params.reads = 0;
-	shim_open(test);
+	loop_open(test);
 	kunit_info(test, "Send Queue of %u", pair->client.ep->core.sq.depth);
-	shim_traffic(test, pair, 5, 40, 8000, 1000, 0, false);
+	loop_traffic(test, pair, 5, 40, 8000, 1000, 0, false);
 }
 
 /* The device supports shorter Send Queues than requested, at either end. */
 static void credits_shrunk_send_queue(struct kunit *test)
 {
-	struct shim_pair *pair = test->priv;
+	struct loop_pair *pair = test->priv;
 	int client;
 
 	for (client = 0; client < 2; client++) {
-		shim_max_send_wr[client] = 80;
-		shim_open(test);
+		loop_max_send_wr[client] = 80;
+		loop_open(test);
 		KUNIT_EXPECT_LT(test, client ? pair->client.ep->core.rw.pool.regions :
 				pair->server.ep->core.rw.pool.regions,
 				client ? pair->client_params.reads :
 				pair->server_params.reads);
-		shim_traffic(test, pair, 4, 30, 100000, PAGE_SIZE, 0, true);
-		shim_disconnect(test, pair);
+		loop_traffic(test, pair, 4, 30, 100000, PAGE_SIZE, 0, true);
+		loop_disconnect(test, pair);
 		/* Below a minimum, connecting fails. */
-		shim_max_send_wr[client] = 8;
-		KUNIT_EXPECT_NE(test, shim_connect(pair), 0);
-		shim_disconnect(test, pair);
+		loop_max_send_wr[client] = 8;
+		KUNIT_EXPECT_NE(test, loop_connect(pair), 0);
+		loop_disconnect(test, pair);
 	}
 }
 
@@ -234,7 +234,7 @@ static struct kunit_case credits_cases[] = {
 	KUNIT_CASE(credits_few_regions),
 	KUNIT_CASE(credits_short_send_queue),
 	KUNIT_CASE(credits_shrunk_send_queue),
-#ifdef SHIM_FIRST_DEVICE
+#ifdef LOOP_FIRST_DEVICE
 	KUNIT_CASE(credits_one_at_a_time),
 	KUNIT_CASE(credits_held_calls),
 	KUNIT_CASE(credits_held_replies),
@@ -250,11 +250,11 @@ static struct kunit_case credits_cases[] = {
 };
 
 static struct kunit_suite credits_suite = {
-	.name		= "rpcrdma_ep_credits" SHIM_OVER,
-	.suite_init	= SHIM_SUITE_INIT,
-	.suite_exit	= shim_suite_exit,
-	.init		= shim_test_init,
-	.exit		= shim_test_exit,
+	.name		= "rpcrdma_ep_credits" LOOP_OVER,
+	.suite_init	= LOOP_SUITE_INIT,
+	.suite_exit	= loop_suite_exit,
+	.init		= loop_test_init,
+	.exit		= loop_test_exit,
 	.test_cases	= credits_cases,
 };
 

@@ -12,7 +12,7 @@ static const u32 data_bases[] = { 0, 1, 2048, 4095 };
 
 static void data_all_lengths(struct kunit *test, bool arg, bool res)
 {
-	struct shim_pair *pair = shim_open(test);
+	struct loop_pair *pair = loop_open(test);
 	int i, j;
 
 	for (i = 0; i < ARRAY_SIZE(data_lengths); i++) {
@@ -20,15 +20,15 @@ static void data_all_lengths(struct kunit *test, bool arg, bool res)
 			u32 len = data_lengths[i];
 
 			KUNIT_ASSERT_EQ_MSG(test,
-				shim_one_rpc(&pair->client, arg ? len : 0,
+				loop_one_rpc(&pair->client, arg ? len : 0,
 					     res ? len : 0, data_bases[j],
 					     PAGE_SIZE),
 				0, "%u octets at %u", len, data_bases[j]);
 		}
 	}
-	shim_check_idle(test, &pair->client);
-	shim_check_idle(test, &pair->server);
-	KUNIT_EXPECT_EQ(test, shim_valid_handles(), 0U);
+	loop_check_idle(test, &pair->client);
+	loop_check_idle(test, &pair->server);
+	KUNIT_EXPECT_EQ(test, loop_valid_handles(), 0U);
 }
 
 static void data_read(struct kunit *test)
@@ -51,32 +51,32 @@ static void data_continued(struct kunit *test)
 		4000, 4020, 4024, 4028, 4032, 4036, 4040, 4100, 8000, 8064,
 		8068, 8072, 8080, 100001, 262144 - 16,
 	};
-	struct shim_pair *pair = shim_open(test);
+	struct loop_pair *pair = loop_open(test);
 	u32 i, n;
 
 	for (i = 0; i < ARRAY_SIZE(lengths); i++) {
 		n = lengths[i];
-		KUNIT_EXPECT_EQ_MSG(test, 0, shim_an_rpc(&pair->client, 0, 0,
+		KUNIT_EXPECT_EQ_MSG(test, 0, loop_an_rpc(&pair->client, 0, 0,
 				    0, PAGE_SIZE, n, 0), "%u octets", n);
-		KUNIT_EXPECT_EQ_MSG(test, 0, shim_an_rpc(&pair->client, 0, 0,
+		KUNIT_EXPECT_EQ_MSG(test, 0, loop_an_rpc(&pair->client, 0, 0,
 				    0, PAGE_SIZE, 0, n), "%u octets", n);
 		/* The header of the last fragment has many segments. */
-		KUNIT_EXPECT_EQ_MSG(test, 0, shim_an_rpc(&pair->client, 3000,
+		KUNIT_EXPECT_EQ_MSG(test, 0, loop_an_rpc(&pair->client, 3000,
 				    2000, 5, 100, n, 0), "%u octets", n);
-		KUNIT_EXPECT_EQ_MSG(test, 0, shim_an_rpc(&pair->server, 5000,
+		KUNIT_EXPECT_EQ_MSG(test, 0, loop_an_rpc(&pair->server, 5000,
 				    5000, 5, PAGE_SIZE, n, 0), "%u octets", n);
 	}
 	/* A Reply above the client's reassembly limit is refused. */
-	KUNIT_EXPECT_EQ(test, -EREMOTEIO, shim_an_rpc(&pair->client, 0, 0, 0,
+	KUNIT_EXPECT_EQ(test, -EREMOTEIO, loop_an_rpc(&pair->client, 0, 0, 0,
 			PAGE_SIZE, 0, 262144));
-	shim_check_idle(test, &pair->client);
-	shim_check_idle(test, &pair->server);
-	KUNIT_EXPECT_EQ(test, shim_valid_handles(), 0U);
+	loop_check_idle(test, &pair->client);
+	loop_check_idle(test, &pair->server);
+	KUNIT_EXPECT_EQ(test, loop_valid_handles(), 0U);
 }
 
 static void data_version_1(struct kunit *test)
 {
-	struct shim_pair *pair = test->priv;
+	struct loop_pair *pair = test->priv;
 
 	pair->client_params.version_low = RPCRDMA_VERS_1;
 	pair->client_params.version_high = RPCRDMA_VERS_1;
@@ -88,18 +88,18 @@ static void data_version_1(struct kunit *test)
 /* Many segments in a chunk, none adjacent to the next */
 static void data_segments(struct kunit *test)
 {
-	struct shim_pair *pair = shim_open(test);
+	struct loop_pair *pair = loop_open(test);
 	u32 n;
 
 	for (n = 1; n <= 16; n += 5) {
-		KUNIT_EXPECT_EQ(test, shim_one_rpc(&pair->client, n * 100, 0,
+		KUNIT_EXPECT_EQ(test, loop_one_rpc(&pair->client, n * 100, 0,
 						   3, 100), 0);
-		KUNIT_EXPECT_EQ(test, shim_one_rpc(&pair->client, 0, n * 100,
+		KUNIT_EXPECT_EQ(test, loop_one_rpc(&pair->client, 0, n * 100,
 						   3, 100), 0);
-		KUNIT_EXPECT_EQ(test, shim_one_rpc(&pair->client, n * 100,
+		KUNIT_EXPECT_EQ(test, loop_one_rpc(&pair->client, n * 100,
 						   n * 100, 0, 100), 0);
 	}
-	shim_check_idle(test, &pair->client);
+	loop_check_idle(test, &pair->client);
 }
 
 /*
@@ -109,18 +109,18 @@ static void data_segments(struct kunit *test)
 static void data_small_segments(struct kunit *test)
 {
 	static const u32 most[] = { 100, 1000, 4095, 4096, 5000 };
-	struct shim_pair *pair = shim_open(test);
+	struct loop_pair *pair = loop_open(test);
 	struct rpcrdma_ep *ep = pair->client.ep;
 	struct rpcrdma_lists *lists;
 	struct rpcrdma_mr_limits limits;
-	struct shim_buf buf;
+	struct loop_buf buf;
 	u32 i, j, octets;
 	LIST_HEAD(mrs);
 	int rc;
 
 	lists = kunit_kzalloc(test, sizeof(*lists), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, lists);
-	KUNIT_ASSERT_EQ(test, shim_buf_alloc(&buf, 1234, 5800), 0);
+	KUNIT_ASSERT_EQ(test, loop_buf_alloc(&buf, 1234, 5800), 0);
 	for (i = 0; i < ARRAY_SIZE(most); i++) {
 		ep->core.conn.peer.rssiz = most[i];
 		limits = rpcrdma_mrs_limits(ep);
@@ -143,19 +143,19 @@ static void data_small_segments(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, octets, buf.len);
 		rpcrdma_mrs_put(ep, &mrs);
 	}
-	shim_buf_free(&buf);
+	loop_buf_free(&buf);
 }
 
 static void data_invalidation(struct kunit *test)
 {
-	struct shim_pair *pair = shim_open(test);
+	struct loop_pair *pair = loop_open(test);
 	struct rpcrdma_ep *ep = pair->client.ep;
-	struct shim_rpc *rpc = shim_rpcs(test, 1);
-	struct shim_buf buf;
+	struct loop_rpc *rpc = loop_rpcs(test, 1);
+	struct loop_buf buf;
 	s64 local, remote;
 	int i;
 
-	KUNIT_ASSERT_EQ(test, shim_buf_alloc_chopped(&buf, 0, 300, 100), 0);
+	KUNIT_ASSERT_EQ(test, loop_buf_alloc_chopped(&buf, 0, 300, 100), 0);
 	for (i = 0; i < 8; i++) {
 		bool no_inv = i & 1;
 
@@ -165,99 +165,99 @@ static void data_invalidation(struct kunit *test)
 		pair->server.no_inv = no_inv;
 		local = atomic64_read(&ep->local_inv);
 		remote = (s64)ep->core.arrivals.remote_inv;
-		shim_rpc_init(rpc, i & 4 ? &buf : NULL, i & 4 ? NULL : &buf);
+		loop_rpc_init(rpc, i & 4 ? &buf : NULL, i & 4 ? NULL : &buf);
 		rpc->seed = i;
-		shim_buf_fill(&buf, i);
-		KUNIT_ASSERT_EQ(test, shim_rpc_do(&pair->client, rpc), 0);
+		loop_buf_fill(&buf, i);
+		KUNIT_ASSERT_EQ(test, loop_rpc_do(&pair->client, rpc), 0);
 		KUNIT_EXPECT_EQ(test, rpc->exposed, no_inv || buf.nr_ext > 1);
 		KUNIT_EXPECT_EQ(test, atomic64_read(&ep->local_inv) - local,
 				(s64)buf.nr_ext - !no_inv);
 		KUNIT_EXPECT_EQ(test,
 				(s64)ep->core.arrivals.remote_inv - remote,
 				(s64)!no_inv);
-		KUNIT_EXPECT_EQ(test, shim_valid_handles(), 0U);
+		KUNIT_EXPECT_EQ(test, loop_valid_handles(), 0U);
 	}
-	shim_buf_free(&buf);
-	shim_check_idle(test, &pair->client);
+	loop_buf_free(&buf);
+	loop_check_idle(test, &pair->client);
 }
 
 /* With a device that cannot register memory, a server works, and a client does not. */
 static void data_no_registration(struct kunit *test)
 {
-	struct shim_pair *pair = test->priv;
+	struct loop_pair *pair = test->priv;
 	struct rpcrdma_ep *c, *s;
 	struct ib_device *dev;
 
 	pair->no_frwr = true;
-	shim_open(test);
+	loop_open(test);
 	c = pair->client.ep;
 	s = pair->server.ep;
 	dev = s->device;
-	shim_traffic(test, pair, 4, 30, 50000, PAGE_SIZE, 20000, false);
+	loop_traffic(test, pair, 4, 30, 50000, PAGE_SIZE, 20000, false);
 	KUNIT_EXPECT_EQ(test, c->core.arrivals.remote_inv, 0ULL);
 	KUNIT_EXPECT_GT(test, atomic64_read(&c->local_inv), 0LL);
 	KUNIT_EXPECT_EQ(test, s->core.mrs.pool.made, 0U);
 	KUNIT_EXPECT_EQ(test, rpcrdma_conn_limits(&s->core.conn).max_segs, 0U);
 	/* A client cannot connect. */
-	shim_disconnect(test, pair);
-	KUNIT_EXPECT_EQ(test, shim_connect(pair), -EOPNOTSUPP);
+	loop_disconnect(test, pair);
+	KUNIT_EXPECT_EQ(test, loop_connect(pair), -EOPNOTSUPP);
 	dev->attrs.device_cap_flags |= IB_DEVICE_MEM_MGT_EXTENSIONS;
 }
 
 /* The peer cannot access an RPC's memory after the RPC has ended. */
 static void data_no_access_afterwards(struct kunit *test)
 {
-	struct shim_pair *pair = shim_open(test);
-	struct shim_rpc *rpc = shim_rpcs(test, 1);
-	struct shim_buf buf;
+	struct loop_pair *pair = loop_open(test);
+	struct loop_rpc *rpc = loop_rpcs(test, 1);
+	struct loop_buf buf;
 
-	KUNIT_ASSERT_EQ(test, shim_buf_alloc(&buf, 0, 5000), 0);
-	shim_rpc_init(rpc, &buf, NULL);
-	shim_buf_fill(&buf, 0);
-	KUNIT_ASSERT_EQ(test, shim_rpc_do(&pair->client, rpc), 0);
-	shim_intrude(test, &pair->server, &rpc->lists, &rpc->lists.reads[0],
+	KUNIT_ASSERT_EQ(test, loop_buf_alloc(&buf, 0, 5000), 0);
+	loop_rpc_init(rpc, &buf, NULL);
+	loop_buf_fill(&buf, 0);
+	KUNIT_ASSERT_EQ(test, loop_rpc_do(&pair->client, rpc), 0);
+	loop_intrude(test, &pair->server, &rpc->lists, &rpc->lists.reads[0],
 		     DMA_FROM_DEVICE);
-	shim_buf_free(&buf);
+	loop_buf_free(&buf);
 }
 
 /* Memory exposed for writing cannot be read. */
 static void data_no_read_of_results(struct kunit *test)
 {
-	struct shim_pair *pair = shim_open(test);
-	struct shim_rpc *rpc = shim_rpcs(test, 1);
-	struct shim_buf buf;
+	struct loop_pair *pair = loop_open(test);
+	struct loop_rpc *rpc = loop_rpcs(test, 1);
+	struct loop_buf buf;
 
-	if (shim_iwarp)
+	if (loop_iwarp)
 		kunit_skip(test, "siw does not check access rights");
 	pair->server.hold_calls = true;
-	KUNIT_ASSERT_EQ(test, shim_buf_alloc(&buf, 0, 5000), 0);
-	shim_rpc_init(rpc, NULL, &buf);
-	KUNIT_ASSERT_EQ(test, shim_rpc_send(&pair->client, rpc), 0);
-	KUNIT_ASSERT_TRUE(test, shim_wait_until(&pair->server,
+	KUNIT_ASSERT_EQ(test, loop_buf_alloc(&buf, 0, 5000), 0);
+	loop_rpc_init(rpc, NULL, &buf);
+	KUNIT_ASSERT_EQ(test, loop_rpc_send(&pair->client, rpc), 0);
+	KUNIT_ASSERT_TRUE(test, loop_wait_until(&pair->server,
 						READ_ONCE(pair->server.nr_held)));
-	shim_intrude(test, &pair->server, &rpc->lists, &rpc->lists.writes[0],
+	loop_intrude(test, &pair->server, &rpc->lists, &rpc->lists.writes[0],
 		     DMA_FROM_DEVICE);
-	shim_rpc_end(&pair->client, rpc);
-	shim_buf_free(&buf);
+	loop_rpc_end(&pair->client, rpc);
+	loop_buf_free(&buf);
 }
 
 /* rpcrdma_rw_add() refuses ranges beyond the memory or beyond the chunk. */
 static void data_bounds(struct kunit *test)
 {
-	struct shim_pair *pair = shim_open(test);
+	struct loop_pair *pair = loop_open(test);
 	struct rpcrdma_ep *ep = pair->server.ep;
 	struct rpcrdma_lists *lists;
 	struct rpcrdma_rw *rw;
-	struct shim_buf buf;
+	struct loop_buf buf;
 
 	lists = kunit_kzalloc(test, sizeof(*lists), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, lists);
 	rpcrdma_lists_init(lists);
-	rpcrdma_lists_add_read(lists, SHIM_MANY);
+	rpcrdma_lists_add_read(lists, LOOP_MANY);
 	rpcrdma_lists_add_segment(lists, 1, 1000, 0);
 	rpcrdma_lists_add_segment(lists, 2, 0, 0);
 	rpcrdma_lists_add_segment(lists, 3, 500, 0);
-	KUNIT_ASSERT_EQ(test, shim_buf_alloc(&buf, 4000, 1400), 0);
+	KUNIT_ASSERT_EQ(test, loop_buf_alloc(&buf, 4000, 1400), 0);
 	rw = rpcrdma_rw_alloc(ep, DMA_FROM_DEVICE, 0, 0, GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, rw);
 	/* Beyond the end of the memory */
@@ -281,7 +281,7 @@ static void data_bounds(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, rpcrdma_rw_add(rw, lists, &lists->reads[0], 1500,
 					     buf.ext, buf.nr_ext, 1400, 0), 0);
 	rpcrdma_rw_free(rw);
-	shim_buf_free(&buf);
+	loop_buf_free(&buf);
 }
 
 /*
@@ -291,34 +291,34 @@ static void data_bounds(struct kunit *test)
  */
 static void data_turns(struct kunit *test)
 {
-	struct shim_pair *pair = test->priv;
+	struct loop_pair *pair = test->priv;
 	u32 turn;
 
 	pair->server_params.sends = 4;
 	/* With iWARP, Reads need MRs, one for each segment. */
-	pair->server_params.reads = shim_iwarp ? 50 : 4;
+	pair->server_params.reads = loop_iwarp ? 50 : 4;
 	pair->server_params.max_mrs = 0;
-	shim_open(test);
+	loop_open(test);
 	turn = rpcrdma_sq_max_batch_wrs(&pair->server.ep->core.sq);
-	if (!shim_iwarp)
+	if (!loop_iwarp)
 		KUNIT_EXPECT_LT(test, turn, 25U);
 	/* Read fifty segments, write fifty, and then 25 of each. */
-	KUNIT_EXPECT_EQ(test, shim_one_rpc(&pair->client, 50 * 300, 0, 0, 300), 0);
-	KUNIT_EXPECT_EQ(test, shim_one_rpc(&pair->client, 0, 50 * 300, 0, 300), 0);
-	KUNIT_EXPECT_EQ(test, shim_one_rpc(&pair->client, 25 * 300, 25 * 300, 0,
+	KUNIT_EXPECT_EQ(test, loop_one_rpc(&pair->client, 50 * 300, 0, 0, 300), 0);
+	KUNIT_EXPECT_EQ(test, loop_one_rpc(&pair->client, 0, 50 * 300, 0, 300), 0);
+	KUNIT_EXPECT_EQ(test, loop_one_rpc(&pair->client, 25 * 300, 25 * 300, 0,
 					   300), 0);
 	/* A continued Reply after Writes */
-	KUNIT_EXPECT_EQ(test, shim_an_rpc(&pair->client, 0, 50 * 300, 0, 300, 0,
+	KUNIT_EXPECT_EQ(test, loop_an_rpc(&pair->client, 0, 50 * 300, 0, 300, 0,
 					  20000), 0);
 	pair->server.ep->core.rw.write_part = PAGE_SIZE;
-	if (!shim_iwarp)
+	if (!loop_iwarp)
 		pair->server.ep->core.rw.read_part = PAGE_SIZE;
-	KUNIT_EXPECT_EQ(test, shim_one_rpc(&pair->client, 200000, 0, 100,
+	KUNIT_EXPECT_EQ(test, loop_one_rpc(&pair->client, 200000, 0, 100,
 					   PAGE_SIZE), 0);
-	KUNIT_EXPECT_EQ(test, shim_one_rpc(&pair->client, 0, 200000, 100,
+	KUNIT_EXPECT_EQ(test, loop_one_rpc(&pair->client, 0, 200000, 100,
 					   PAGE_SIZE), 0);
-	shim_traffic(test, pair, 4, 20, 100000, PAGE_SIZE, 20000, false);
-	shim_check_idle(test, &pair->server);
+	loop_traffic(test, pair, 4, 20, 100000, PAGE_SIZE, 20000, false);
+	loop_check_idle(test, &pair->server);
 }
 
 /*
@@ -327,17 +327,17 @@ static void data_turns(struct kunit *test)
  */
 static void data_most_segments(struct kunit *test)
 {
-	struct shim_pair *pair = test->priv;
+	struct loop_pair *pair = test->priv;
 	u32 n, most = RPCRDMA_MAX_SEGS + RPCRDMA_MAX_EXTRA_SEGS;
 	struct rpcrdma_lists *lists;
 	struct rpcrdma_rw *rw;
-	struct shim_buf buf;
+	struct loop_buf buf;
 
 	pair->server_params.version_low = RPCRDMA_VERS_1;
 	pair->server_params.sends = 4;
 	pair->server_params.reads = 4;
 	pair->server_params.max_mrs = 0;
-	shim_open(test);
+	loop_open(test);
 	lists = kunit_kzalloc(test, sizeof(*lists), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, lists);
 	rpcrdma_lists_init(lists);
@@ -350,14 +350,14 @@ static void data_most_segments(struct kunit *test)
 		rpcrdma_lists_add_segment(lists, 1, 1, 0);
 	KUNIT_ASSERT_EQ(test, (u32)lists->writes[0].count, most);
 
-	KUNIT_ASSERT_EQ(test, shim_buf_alloc(&buf, 0, most), 0);
+	KUNIT_ASSERT_EQ(test, loop_buf_alloc(&buf, 0, most), 0);
 	rw = rpcrdma_rw_alloc(pair->server.ep, DMA_TO_DEVICE, 0, 0, GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, rw);
 	KUNIT_EXPECT_EQ(test, rpcrdma_rw_add(rw, lists, &lists->writes[0], 0,
 					     buf.ext, buf.nr_ext, 0, most), 0);
 	KUNIT_EXPECT_EQ(test, rw->core.left, most);
 	rpcrdma_rw_free(rw);
-	shim_buf_free(&buf);
+	loop_buf_free(&buf);
 }
 
 /*
@@ -366,94 +366,94 @@ static void data_most_segments(struct kunit *test)
  */
 static void data_no_service_thread(struct kunit *test)
 {
-	struct shim_pair *pair = test->priv;
+	struct loop_pair *pair = test->priv;
 
 	pair->server.no_service_thread = true;
-	shim_open(test);
-	shim_traffic(test, pair, 4, 10, 5000, PAGE_SIZE, 20000, true);
+	loop_open(test);
+	loop_traffic(test, pair, 4, 10, 5000, PAGE_SIZE, 20000, true);
 	KUNIT_EXPECT_GT(test, atomic_read(&pair->server.told), 0);
-	shim_check_idle(test, &pair->client);
-	shim_check_idle(test, &pair->server);
+	loop_check_idle(test, &pair->client);
+	loop_check_idle(test, &pair->server);
 }
 
 /* Transfers posted in batches end with the connection, at any of their batches. */
 static void data_turns_closed(struct kunit *test)
 {
-	struct shim_pair *pair = test->priv;
-	struct shim_rpc *rpcs = shim_rpcs(test, 4);
-	struct shim_buf bufs[4];
+	struct loop_pair *pair = test->priv;
+	struct loop_rpc *rpcs = loop_rpcs(test, 4);
+	struct loop_buf bufs[4];
 	int i, n;
 
 	pair->server_params.sends = 4;
 	pair->server_params.reads = 4;
 	pair->server_params.max_mrs = 0;
 	for (n = 0; n < 12; n++) {
-		shim_open(test);
+		loop_open(test);
 		pair->server.ep->core.rw.write_part = PAGE_SIZE;
-		if (!shim_iwarp)
+		if (!loop_iwarp)
 			pair->server.ep->core.rw.read_part = PAGE_SIZE;
 		for (i = 0; i < 4; i++) {
-			KUNIT_ASSERT_EQ(test, shim_buf_alloc(&bufs[i], 0,
+			KUNIT_ASSERT_EQ(test, loop_buf_alloc(&bufs[i], 0,
 							     300000), 0);
-			shim_rpc_init(&rpcs[i], i & 1 ? &bufs[i] : NULL,
+			loop_rpc_init(&rpcs[i], i & 1 ? &bufs[i] : NULL,
 				      i & 1 ? NULL : &bufs[i]);
 			rpcs[i].seed = i;
-			shim_buf_fill(&bufs[i], i);
-			KUNIT_ASSERT_EQ(test, shim_rpc_send(&pair->client,
+			loop_buf_fill(&bufs[i], i);
+			KUNIT_ASSERT_EQ(test, loop_rpc_send(&pair->client,
 							    &rpcs[i]), 0);
 		}
 		usleep_range(300 * n, 300 * n + 100);
 		rpcrdma_ep_close(pair->server.ep, NULL);
-		KUNIT_EXPECT_TRUE(test, shim_wait_gone(&pair->server));
-		KUNIT_EXPECT_TRUE(test, shim_wait_gone(&pair->client));
+		KUNIT_EXPECT_TRUE(test, loop_wait_gone(&pair->server));
+		KUNIT_EXPECT_TRUE(test, loop_wait_gone(&pair->client));
 		for (i = 0; i < 4; i++) {
-			shim_rpc_end(&pair->client, &rpcs[i]);
-			shim_buf_free(&bufs[i]);
+			loop_rpc_end(&pair->client, &rpcs[i]);
+			loop_buf_free(&bufs[i]);
 		}
-		shim_disconnect(test, pair);
+		loop_disconnect(test, pair);
 	}
 }
 
-#define SHIM_FEW_REGIONS 6
+#define LOOP_FEW_REGIONS 6
 
 /*
  * Set up a server with a device that reads only into MRs and has few of them. Start
  * eight Calls with data to read, and hold them. Return a transfer that uses half of the
  * MRs.
  */
-static struct rpcrdma_rw *shim_few_regions(struct kunit *test,
-					   struct shim_rpc *rpcs,
-					   struct shim_buf *arg,
-					   struct shim_buf *own)
+static struct rpcrdma_rw *loop_few_regions(struct kunit *test,
+					   struct loop_rpc *rpcs,
+					   struct loop_buf *arg,
+					   struct loop_buf *own)
 {
-	struct shim_pair *pair = test->priv;
-	struct shim_side *c = &pair->client, *s = &pair->server;
+	struct loop_pair *pair = test->priv;
+	struct loop_side *c = &pair->client, *s = &pair->server;
 	const struct rpcrdma_lists *lists;
 	struct rpcrdma_rw *rw;
 	int i;
 
-	pair->server_params.reads = SHIM_FEW_REGIONS;
-	shim_open(test);
-	/* Three segments each, which shim_pull() splits into four */
-	KUNIT_ASSERT_EQ(test, shim_buf_alloc_chopped(arg, 100, 300, 100), 0);
-	KUNIT_ASSERT_EQ(test, shim_buf_alloc(own, 0, 300), 0);
-	shim_buf_fill(arg, 0);
+	pair->server_params.reads = LOOP_FEW_REGIONS;
+	loop_open(test);
+	/* Three segments each, which loop_pull() splits into four */
+	KUNIT_ASSERT_EQ(test, loop_buf_alloc_chopped(arg, 100, 300, 100), 0);
+	KUNIT_ASSERT_EQ(test, loop_buf_alloc(own, 0, 300), 0);
+	loop_buf_fill(arg, 0);
 	s->hold_calls = true;
 	for (i = 0; i < 8; i++) {
-		shim_rpc_init(&rpcs[i], arg, NULL);
-		KUNIT_ASSERT_EQ(test, shim_rpc_send(c, &rpcs[i]), 0);
+		loop_rpc_init(&rpcs[i], arg, NULL);
+		KUNIT_ASSERT_EQ(test, loop_rpc_send(c, &rpcs[i]), 0);
 	}
-	KUNIT_ASSERT_TRUE(test, shim_wait_until(s, READ_ONCE(s->nr_held) == 8));
+	KUNIT_ASSERT_TRUE(test, loop_wait_until(s, READ_ONCE(s->nr_held) == 8));
 	WRITE_ONCE(s->hold_calls, false);
 
-	shim_reads_at_most = SHIM_FEW_REGIONS;
-	atomic_set(&shim_reads_refused, 0);
+	loop_reads_at_most = LOOP_FEW_REGIONS;
+	atomic_set(&loop_reads_refused, 0);
 	lists = &list_first_entry(&s->held, struct rpcrdma_recv, list)->rx.lists;
 	rw = rpcrdma_rw_alloc(s->ep, DMA_FROM_DEVICE, 0, 0, GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, rw);
 	KUNIT_ASSERT_EQ(test, rpcrdma_rw_add(rw, lists, &lists->reads[0], 0,
 					     own->ext, own->nr_ext, 0, 300), 0);
-	KUNIT_EXPECT_EQ(test, atomic_read(&shim_reads_refused), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&loop_reads_refused), 0);
 	return rw;
 }
 
@@ -462,15 +462,15 @@ static struct rpcrdma_rw *shim_few_regions(struct kunit *test,
  */
 static void data_few_read_regions(struct kunit *test)
 {
-	struct shim_pair *pair = test->priv;
-	struct shim_side *c = &pair->client, *s = &pair->server;
-	struct shim_rpc *rpcs = shim_rpcs(test, 8);
+	struct loop_pair *pair = test->priv;
+	struct loop_side *c = &pair->client, *s = &pair->server;
+	struct loop_rpc *rpcs = loop_rpcs(test, 8);
 	const struct rpcrdma_lists *lists;
 	struct rpcrdma_rw *rw, *large;
-	struct shim_buf arg, own;
+	struct loop_buf arg, own;
 	int i;
 
-	rw = shim_few_regions(test, rpcs, &arg, &own);
+	rw = loop_few_regions(test, rpcs, &arg, &own);
 	lists = &list_first_entry(&s->held, struct rpcrdma_recv, list)->rx.lists;
 	large = rpcrdma_rw_alloc(s->ep, DMA_FROM_DEVICE, 0, 0, GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, large);
@@ -482,45 +482,45 @@ static void data_few_read_regions(struct kunit *test)
 	rpcrdma_rw_free(large);
 	KUNIT_EXPECT_EQ(test, READ_ONCE(s->ep->core.rw.pool.waiting), 0U);
 
-	shim_release(s, 8);
+	loop_release(s, 8);
 	KUNIT_EXPECT_EQ(test, READ_ONCE(s->ep->core.rw.pool.waiting), 8U);
 	KUNIT_EXPECT_EQ(test, atomic_read(&s->served), 0);
-	KUNIT_EXPECT_GE(test, atomic_read(&shim_reads_refused), 2);
+	KUNIT_EXPECT_GE(test, atomic_read(&loop_reads_refused), 2);
 	rpcrdma_rw_free(rw);
 	for (i = 0; i < 8; i++) {
-		KUNIT_EXPECT_EQ(test, shim_rpc_wait(c, &rpcs[i]), 0);
-		shim_rpc_end(c, &rpcs[i]);
+		KUNIT_EXPECT_EQ(test, loop_rpc_wait(c, &rpcs[i]), 0);
+		loop_rpc_end(c, &rpcs[i]);
 	}
-	shim_check_idle(test, c);
-	shim_check_idle(test, s);
+	loop_check_idle(test, c);
+	loop_check_idle(test, s);
 	/* Concurrent traffic */
-	shim_traffic(test, pair, 4, 30, 2500, 1000, 0, false);
-	shim_buf_free(&own);
-	shim_buf_free(&arg);
+	loop_traffic(test, pair, 4, 30, 2500, 1000, 0, false);
+	loop_buf_free(&own);
+	loop_buf_free(&arg);
 }
 
 /* Transfers that wait for MRs end with their connection. */
 static void data_few_regions_closed(struct kunit *test)
 {
-	struct shim_pair *pair = test->priv;
-	struct shim_side *c = &pair->client, *s = &pair->server;
-	struct shim_rpc *rpcs = shim_rpcs(test, 8);
-	struct shim_buf arg, own;
+	struct loop_pair *pair = test->priv;
+	struct loop_side *c = &pair->client, *s = &pair->server;
+	struct loop_rpc *rpcs = loop_rpcs(test, 8);
+	struct loop_buf arg, own;
 	struct rpcrdma_rw *rw;
 	int i;
 
-	rw = shim_few_regions(test, rpcs, &arg, &own);
-	shim_release(s, 8);
+	rw = loop_few_regions(test, rpcs, &arg, &own);
+	loop_release(s, 8);
 	KUNIT_EXPECT_EQ(test, READ_ONCE(s->ep->core.rw.pool.waiting), 8U);
 	rpcrdma_ep_close(c->ep, NULL);
-	KUNIT_EXPECT_TRUE(test, shim_poll(!READ_ONCE(s->ep->core.rw.pool.waiting)));
+	KUNIT_EXPECT_TRUE(test, loop_poll(!READ_ONCE(s->ep->core.rw.pool.waiting)));
 	rpcrdma_rw_free(rw);
-	KUNIT_EXPECT_TRUE(test, shim_wait_gone(s));
+	KUNIT_EXPECT_TRUE(test, loop_wait_gone(s));
 	for (i = 0; i < 8; i++)
-		shim_rpc_end(c, &rpcs[i]);
+		loop_rpc_end(c, &rpcs[i]);
 	KUNIT_EXPECT_EQ(test, atomic_read(&s->served), 0);
-	shim_buf_free(&own);
-	shim_buf_free(&arg);
+	loop_buf_free(&own);
+	loop_buf_free(&arg);
 }
 
 static struct kunit_case data_cases[] = {
@@ -545,11 +545,11 @@ static struct kunit_case data_cases[] = {
 };
 
 static struct kunit_suite data_suite = {
-	.name		= "rpcrdma_ep_data" SHIM_OVER,
-	.suite_init	= SHIM_SUITE_INIT,
-	.suite_exit	= shim_suite_exit,
-	.init		= shim_test_init,
-	.exit		= shim_test_exit,
+	.name		= "rpcrdma_ep_data" LOOP_OVER,
+	.suite_init	= LOOP_SUITE_INIT,
+	.suite_exit	= loop_suite_exit,
+	.init		= loop_test_init,
+	.exit		= loop_test_exit,
 	.test_cases	= data_cases,
 };
 

@@ -6,24 +6,24 @@
 
 #include "endpoint.h"
 
-static int shim_close_fn(void *data)
+static int loop_close_fn(void *data)
 {
-	struct shim_caller *c = data;
+	struct loop_caller *c = data;
 
 	rpcrdma_ep_close(c->side->ep, NULL);
 	rpcrdma_ep_wait_closed(c->side->ep);
 	kthread_complete_and_exit(&c->done, 0);
 }
 
-void shim_close_by_many(struct kunit *test, struct shim_pair *pair)
+void loop_close_by_many(struct kunit *test, struct loop_pair *pair)
 {
-	struct shim_caller c[4] = {};
+	struct loop_caller c[4] = {};
 	int i;
 
 	for (i = 0; i < ARRAY_SIZE(c); i++) {
 		c[i].side = i & 1 ? &pair->server : &pair->client;
 		init_completion(&c[i].done);
-		c[i].task = kthread_run(shim_close_fn, &c[i], "shim_close");
+		c[i].task = kthread_run(loop_close_fn, &c[i], "loop_close");
 		KUNIT_ASSERT_FALSE(test, IS_ERR(c[i].task));
 	}
 	for (i = 0; i < ARRAY_SIZE(c); i++)
@@ -32,21 +32,21 @@ void shim_close_by_many(struct kunit *test, struct shim_pair *pair)
 							      60 * HZ));
 }
 
-void shim_close_under_load(struct kunit *test)
+void loop_close_under_load(struct kunit *test)
 {
-	struct shim_pair *pair = test->priv;
-	struct shim_caller *c;
+	struct loop_pair *pair = test->priv;
+	struct loop_caller *c;
 	unsigned int i, round, ok = 0;
 
 	c = kunit_kcalloc(test, 6, sizeof(*c), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, c);
 	for (round = 0; round < 12; round++) {
-		shim_open(test);
+		loop_open(test);
 		for (i = 0; i < 6; i++) {
 			memset(&c[i], 0, sizeof(c[i]));
 			c[i].may_fail = true;
 			c[i].max_inline = i & 2 ? 30000 : 0;
-			shim_caller_start(test, &c[i], i % 3 == 2 ?
+			loop_caller_start(test, &c[i], i % 3 == 2 ?
 					  &pair->server : &pair->client,
 					  UINT_MAX, i & 1 ? 100000 : 3000);
 		}
@@ -60,33 +60,33 @@ void shim_close_under_load(struct kunit *test)
 			rpcrdma_ep_close(pair->server.ep, NULL);
 			break;
 		case 2:
-			shim_close_by_many(test, pair);
+			loop_close_by_many(test, pair);
 			break;
 		}
-		KUNIT_EXPECT_TRUE(test, shim_wait_gone(&pair->client));
-		KUNIT_EXPECT_TRUE(test, shim_wait_gone(&pair->server));
+		KUNIT_EXPECT_TRUE(test, loop_wait_gone(&pair->client));
+		KUNIT_EXPECT_TRUE(test, loop_wait_gone(&pair->server));
 		for (i = 0; i < 6; i++) {
-			shim_caller_wait(test, &c[i]);
+			loop_caller_wait(test, &c[i]);
 			ok += c[i].ok;
 		}
-		shim_disconnect(test, pair);
+		loop_disconnect(test, pair);
 	}
 	kunit_info(test, "%u RPCs were done", ok);
 	KUNIT_EXPECT_GT(test, ok, 0U);
 }
 
-static void shim_fault_rpcs(struct shim_pair *pair)
+static void loop_fault_rpcs(struct loop_pair *pair)
 {
-	if (shim_an_rpc(&pair->client, 5000, 5000, 77, PAGE_SIZE, 9000, 0))
+	if (loop_an_rpc(&pair->client, 5000, 5000, 77, PAGE_SIZE, 9000, 0))
 		return;
 	/* A pulled Reply */
 	if (pair->client_params.pull)
-		shim_an_rpc(&pair->client, 0, 0, 0, PAGE_SIZE, 0, 9000);
+		loop_an_rpc(&pair->client, 0, 0, 0, PAGE_SIZE, 0, 9000);
 }
 
-void shim_after_any_fault(struct kunit *test)
+void loop_after_any_fault(struct kunit *test)
 {
-	struct shim_pair *pair = test->priv;
+	struct loop_pair *pair = test->priv;
 	unsigned int n;
 	bool failed;
 
@@ -99,15 +99,15 @@ void shim_after_any_fault(struct kunit *test)
 	pair->server_params.sends = 2;
 	pair->server_params.reads = 8;
 	for (n = 1; n < 1000; n++) {
-		shim_fail_at(n);
-		if (!shim_connect(pair) &&
-		    shim_wait_until(&pair->server,
+		loop_fail_at(n);
+		if (!loop_connect(pair) &&
+		    loop_wait_until(&pair->server,
 				    atomic_read(&pair->server.opened) ||
 				    atomic_read(&pair->server.closed)))
-			shim_fault_rpcs(pair);
-		failed = shim_failed();
-		shim_fail_at(0);
-		shim_disconnect(test, pair);
+			loop_fault_rpcs(pair);
+		failed = loop_failed();
+		loop_fail_at(0);
+		loop_disconnect(test, pair);
 		if (!failed)
 			break;
 	}

@@ -16,19 +16,19 @@ static const char auth_other[SECRET_OCTETS + 1] = "another one, of the same leng
 /* Return a key with the first @octets bytes of @secret, or fail the test. */
 static struct key *auth_key(struct kunit *test, const char *secret, size_t octets)
 {
-	struct key *key = shim_key(secret, octets);
+	struct key *key = loop_key(secret, octets);
 
 	KUNIT_ASSERT_FALSE(test, IS_ERR(key));
 	return key;
 }
 
-static void auth_modes(struct shim_pair *pair, u8 client, u8 server)
+static void auth_modes(struct loop_pair *pair, u8 client, u8 server)
 {
 	pair->client_params.auth = client;
 	pair->server_params.auth = server;
 }
 
-static void auth_dh_modes(struct shim_pair *pair, u8 client, u8 server)
+static void auth_dh_modes(struct loop_pair *pair, u8 client, u8 server)
 {
 	pair->client_params.auth_dh = client;
 	pair->server_params.auth_dh = server;
@@ -39,12 +39,12 @@ static u64 auth_count(enum rpcrdma_counter counter)
 	return rpcrdma_counted(&init_net, counter);
 }
 
-static enum rpcrdma_auth_result auth_result(const struct shim_side *side)
+static enum rpcrdma_auth_result auth_result(const struct loop_side *side)
 {
 	return rpcrdma_conn_auth_result(&side->ep->core.conn);
 }
 
-static const char *auth_group(const struct shim_side *side)
+static const char *auth_group(const struct loop_side *side)
 {
 	return rpcrdma_auth_group_name(&side->ep->core.conn);
 }
@@ -55,23 +55,23 @@ static void auth_proven(struct kunit *test)
 	u64 started = auth_count(RPCRDMA_COUNT_AUTHS_STARTED);
 	u64 done = auth_count(RPCRDMA_COUNT_AUTHS_DONE);
 	struct key *key = auth_key(test, auth_secret, SECRET_OCTETS);
-	struct shim_pair *pair = test->priv;
+	struct loop_pair *pair = test->priv;
 	const struct rpcrdma_conn *conn;
 
-	shim_find(key);
+	loop_find(key);
 	auth_modes(pair, RPCRDMA_AUTH_REQUIRE, RPCRDMA_AUTH_OFFER);
-	shim_open(test);
+	loop_open(test);
 	KUNIT_EXPECT_EQ(test, auth_result(&pair->client), RPCRDMA_AUTH_DONE);
 	KUNIT_EXPECT_EQ(test, auth_result(&pair->server), RPCRDMA_AUTH_DONE);
-	KUNIT_EXPECT_EQ(test, shim_lookups, SHIM_LOOKUPS);
+	KUNIT_EXPECT_EQ(test, loop_lookups, LOOP_LOOKUPS);
 	conn = &pair->server.ep->core.conn;
-	KUNIT_EXPECT_STREQ(test, rpcrdma_auth_peer(conn), SHIM_IDENTITY);
+	KUNIT_EXPECT_STREQ(test, rpcrdma_auth_peer(conn), LOOP_IDENTITY);
 	KUNIT_EXPECT_STREQ(test, rpcrdma_auth_hash_name(conn), "sha512");
-	KUNIT_EXPECT_EQ(test, shim_one_rpc(&pair->client, 5000, 5000, 0, PAGE_SIZE), 0);
+	KUNIT_EXPECT_EQ(test, loop_one_rpc(&pair->client, 5000, 5000, 0, PAGE_SIZE), 0);
 	KUNIT_EXPECT_EQ(test, auth_count(RPCRDMA_COUNT_AUTHS_STARTED), started + 2);
 	KUNIT_EXPECT_EQ(test, auth_count(RPCRDMA_COUNT_AUTHS_DONE), done + 2);
-	shim_disconnect(test, pair);
-	shim_find(NULL);
+	loop_disconnect(test, pair);
+	loop_find(NULL);
 	key_put(key);
 }
 
@@ -83,21 +83,21 @@ static void auth_proven(struct kunit *test)
 static void auth_bad_at(struct kunit *test, unsigned int at, struct key *key,
 			struct key *bad, u8 mode)
 {
-	struct shim_pair *pair = test->priv;
+	struct loop_pair *pair = test->priv;
 	bool open = at < 2 && mode == RPCRDMA_AUTH_OFFER;
 
-	shim_find(key);
-	shim_secrets[at] = bad;
+	loop_find(key);
+	loop_secrets[at] = bad;
 	auth_modes(pair, mode, mode);
 	if (open) {
-		shim_open(test);
+		loop_open(test);
 		KUNIT_EXPECT_NE(test, auth_result(&pair->client), RPCRDMA_AUTH_DONE);
 		KUNIT_EXPECT_NE(test, auth_result(&pair->server), RPCRDMA_AUTH_DONE);
 	} else {
-		KUNIT_EXPECT_EQ_MSG(test, shim_connect(pair), -EACCES, "%u", at);
+		KUNIT_EXPECT_EQ_MSG(test, loop_connect(pair), -EACCES, "%u", at);
 	}
-	shim_disconnect(test, pair);
-	shim_find(NULL);
+	loop_disconnect(test, pair);
+	loop_find(NULL);
 }
 
 /* No key, and keys that are revoked, expired or too short, from each look-up on */
@@ -116,7 +116,7 @@ static void auth_unusable(struct kunit *test)
 	/* In the past */
 	WRITE_ONCE(bad[2]->expiry, 1);
 	for (i = 0; i < ARRAY_SIZE(bad); i++) {
-		for (at = 0; at < SHIM_LOOKUPS; at++) {
+		for (at = 0; at < LOOP_LOOKUPS; at++) {
 			auth_bad_at(test, at, key, bad[i], RPCRDMA_AUTH_OFFER);
 			auth_bad_at(test, at, key, bad[i], RPCRDMA_AUTH_REQUIRE);
 		}
@@ -132,17 +132,17 @@ static void auth_wrong(struct kunit *test)
 	u64 refused = auth_count(RPCRDMA_COUNT_AUTHS_REFUSED);
 	struct key *key = auth_key(test, auth_secret, SECRET_OCTETS);
 	struct key *other = auth_key(test, auth_other, SECRET_OCTETS);
-	struct shim_pair *pair = test->priv;
+	struct loop_pair *pair = test->priv;
 
-	shim_find(key);
-	shim_secrets[1] = other;
-	shim_secrets[3] = other;
+	loop_find(key);
+	loop_secrets[1] = other;
+	loop_secrets[3] = other;
 	auth_modes(pair, RPCRDMA_AUTH_OFFER, RPCRDMA_AUTH_OFFER);
-	KUNIT_EXPECT_EQ(test, shim_connect(pair), -EACCES);
-	shim_disconnect(test, pair);
+	KUNIT_EXPECT_EQ(test, loop_connect(pair), -EACCES);
+	loop_disconnect(test, pair);
 	KUNIT_EXPECT_EQ(test, auth_count(RPCRDMA_COUNT_AUTHS_WRONG_PROOF), wrong + 1);
 	KUNIT_EXPECT_EQ(test, auth_count(RPCRDMA_COUNT_AUTHS_REFUSED), refused + 1);
-	shim_find(NULL);
+	loop_find(NULL);
 	key_put(other);
 	key_put(key);
 }
@@ -152,12 +152,12 @@ static void auth_not_offered(struct kunit *test)
 {
 	u64 not_offered = auth_count(RPCRDMA_COUNT_AUTHS_NOT_OFFERED);
 	u64 started = auth_count(RPCRDMA_COUNT_AUTHS_STARTED);
-	struct shim_pair *pair = test->priv;
+	struct loop_pair *pair = test->priv;
 
-	shim_find(NULL);
+	loop_find(NULL);
 	auth_modes(pair, RPCRDMA_AUTH_NONE, RPCRDMA_AUTH_REQUIRE);
-	KUNIT_EXPECT_EQ(test, shim_connect(pair), -EACCES);
-	shim_disconnect(test, pair);
+	KUNIT_EXPECT_EQ(test, loop_connect(pair), -EACCES);
+	loop_disconnect(test, pair);
 	KUNIT_EXPECT_EQ(test, auth_count(RPCRDMA_COUNT_AUTHS_NOT_OFFERED),
 			not_offered + 1);
 	KUNIT_EXPECT_EQ(test, auth_count(RPCRDMA_COUNT_AUTHS_STARTED), started);
@@ -167,21 +167,21 @@ static void auth_not_offered(struct kunit *test)
 static void auth_no_identity(struct kunit *test)
 {
 	struct key *key = auth_key(test, auth_secret, SECRET_OCTETS);
-	struct shim_pair *pair = test->priv;
+	struct loop_pair *pair = test->priv;
 
-	shim_set_identity("not an identity");
-	shim_find(key);
+	loop_set_identity("not an identity");
+	loop_find(key);
 	auth_modes(pair, RPCRDMA_AUTH_OFFER, RPCRDMA_AUTH_OFFER);
-	shim_open(test);
-	KUNIT_EXPECT_EQ(test, shim_lookups, 0U);
+	loop_open(test);
+	KUNIT_EXPECT_EQ(test, loop_lookups, 0U);
 	KUNIT_EXPECT_PTR_EQ(test, pair->server.ep->core.control.auth, NULL);
-	shim_disconnect(test, pair);
+	loop_disconnect(test, pair);
 
 	auth_modes(pair, RPCRDMA_AUTH_REQUIRE, RPCRDMA_AUTH_REQUIRE);
-	KUNIT_EXPECT_EQ(test, shim_connect(pair), -EACCES);
-	shim_disconnect(test, pair);
-	shim_set_identity(SHIM_IDENTITY);
-	shim_find(NULL);
+	KUNIT_EXPECT_EQ(test, loop_connect(pair), -EACCES);
+	loop_disconnect(test, pair);
+	loop_set_identity(LOOP_IDENTITY);
+	loop_find(NULL);
 	key_put(key);
 }
 
@@ -192,7 +192,7 @@ static void auth_no_identity(struct kunit *test)
 static void auth_each_fault(struct kunit *test, u8 dh)
 {
 	struct key *key = auth_key(test, auth_secret, SECRET_OCTETS);
-	struct shim_pair *pair = test->priv;
+	struct loop_pair *pair = test->priv;
 	u64 unavailable = auth_count(RPCRDMA_COUNT_AUTHS_UNAVAILABLE);
 	unsigned int n, opened = 0;
 	bool failed;
@@ -208,9 +208,9 @@ static void auth_each_fault(struct kunit *test, u8 dh)
 	auth_modes(pair, RPCRDMA_AUTH_OFFER, RPCRDMA_AUTH_OFFER);
 	auth_dh_modes(pair, dh, dh);
 	for (n = 1; n < 1000; n++) {
-		shim_find(key);
-		shim_fail_at(n);
-		rc = shim_connect(pair);
+		loop_find(key);
+		loop_fail_at(n);
+		rc = loop_connect(pair);
 		KUNIT_EXPECT_NE_MSG(test, rc, -EACCES, "%u", n);
 		if (!rc) {
 			opened++;
@@ -219,9 +219,9 @@ static void auth_each_fault(struct kunit *test, u8 dh)
 			KUNIT_EXPECT_STREQ(test, auth_group(&pair->client),
 					   dh ? "ffdhe3072" : "none");
 		}
-		failed = shim_failed();
-		shim_fail_at(0);
-		shim_disconnect(test, pair);
+		failed = loop_failed();
+		loop_fail_at(0);
+		loop_disconnect(test, pair);
 		if (!failed)
 			break;
 	}
@@ -232,7 +232,7 @@ static void auth_each_fault(struct kunit *test, u8 dh)
 	/* Each look-up of the server, and both calculations */
 	KUNIT_EXPECT_GE(test, auth_count(RPCRDMA_COUNT_AUTHS_UNAVAILABLE),
 			unavailable + 6);
-	shim_find(NULL);
+	loop_find(NULL);
 	key_put(key);
 }
 
@@ -252,23 +252,23 @@ static void auth_dh_proven(struct kunit *test)
 {
 	struct key *key = auth_key(test, auth_secret, SECRET_OCTETS);
 	u64 calculations = auth_count(RPCRDMA_COUNT_AUTHS_DH);
-	struct shim_pair *pair = test->priv;
+	struct loop_pair *pair = test->priv;
 
-	shim_find(key);
+	loop_find(key);
 	auth_modes(pair, RPCRDMA_AUTH_REQUIRE, RPCRDMA_AUTH_OFFER);
 	auth_dh_modes(pair, RPCRDMA_AUTH_OFFER, RPCRDMA_AUTH_REQUIRE);
-	atomic_set(&shim_dh_allocs, 0);
-	shim_open(test);
+	atomic_set(&loop_dh_allocs, 0);
+	loop_open(test);
 	KUNIT_EXPECT_EQ(test, auth_result(&pair->client), RPCRDMA_AUTH_DONE);
 	KUNIT_EXPECT_STREQ(test, auth_group(&pair->client), "ffdhe3072");
 	KUNIT_EXPECT_STREQ(test, auth_group(&pair->server), "ffdhe3072");
 	KUNIT_EXPECT_EQ(test, auth_count(RPCRDMA_COUNT_AUTHS_DH), calculations + 4);
-	KUNIT_EXPECT_EQ(test, atomic_read(&shim_dh_allocs), 2);
+	KUNIT_EXPECT_EQ(test, atomic_read(&loop_dh_allocs), 2);
 	/* No private value is left. */
 	KUNIT_EXPECT_PTR_EQ(test, pair->client.ep->auth_private, NULL);
 	KUNIT_EXPECT_PTR_EQ(test, pair->server.ep->auth_private, NULL);
-	shim_disconnect(test, pair);
-	shim_find(NULL);
+	loop_disconnect(test, pair);
+	loop_find(NULL);
 	key_put(key);
 }
 
@@ -277,18 +277,18 @@ static void auth_dh_not_chosen(struct kunit *test)
 {
 	struct key *key = auth_key(test, auth_secret, SECRET_OCTETS);
 	u64 calculations = auth_count(RPCRDMA_COUNT_AUTHS_DH);
-	struct shim_pair *pair = test->priv;
+	struct loop_pair *pair = test->priv;
 
-	shim_find(key);
+	loop_find(key);
 	auth_modes(pair, RPCRDMA_AUTH_REQUIRE, RPCRDMA_AUTH_REQUIRE);
 	auth_dh_modes(pair, RPCRDMA_AUTH_OFFER, RPCRDMA_AUTH_NONE);
-	shim_open(test);
+	loop_open(test);
 	KUNIT_EXPECT_EQ(test, auth_result(&pair->client), RPCRDMA_AUTH_DONE);
 	KUNIT_EXPECT_STREQ(test, auth_group(&pair->client), "none");
 	KUNIT_EXPECT_EQ(test, auth_count(RPCRDMA_COUNT_AUTHS_DH), calculations);
 	KUNIT_EXPECT_PTR_EQ(test, pair->client.ep->auth_private, NULL);
-	shim_disconnect(test, pair);
-	shim_find(NULL);
+	loop_disconnect(test, pair);
+	loop_find(NULL);
 	key_put(key);
 }
 
@@ -296,28 +296,28 @@ static void auth_dh_not_chosen(struct kunit *test)
 static void auth_dh_absent(struct kunit *test)
 {
 	struct key *key = auth_key(test, auth_secret, SECRET_OCTETS);
-	struct shim_pair *pair = test->priv;
+	struct loop_pair *pair = test->priv;
 
-	shim_find(key);
-	shim_no_dh = true;
+	loop_find(key);
+	loop_no_dh = true;
 	auth_modes(pair, RPCRDMA_AUTH_REQUIRE, RPCRDMA_AUTH_REQUIRE);
 	auth_dh_modes(pair, RPCRDMA_AUTH_OFFER, RPCRDMA_AUTH_OFFER);
-	shim_open(test);
+	loop_open(test);
 	KUNIT_EXPECT_EQ(test, auth_result(&pair->client), RPCRDMA_AUTH_DONE);
 	KUNIT_EXPECT_STREQ(test, auth_group(&pair->client), "none");
-	shim_disconnect(test, pair);
+	loop_disconnect(test, pair);
 
-	shim_no_dh = false;
+	loop_no_dh = false;
 	auth_dh_modes(pair, RPCRDMA_AUTH_REQUIRE, RPCRDMA_AUTH_OFFER);
-	KUNIT_EXPECT_EQ(test, shim_connect(pair), -EACCES);
-	shim_disconnect(test, pair);
+	KUNIT_EXPECT_EQ(test, loop_connect(pair), -EACCES);
+	loop_disconnect(test, pair);
 
-	shim_find_dh();
-	shim_find(key);
-	shim_open(test);
+	loop_find_dh();
+	loop_find(key);
+	loop_open(test);
 	KUNIT_EXPECT_STREQ(test, auth_group(&pair->client), "ffdhe3072");
-	shim_disconnect(test, pair);
-	shim_find(NULL);
+	loop_disconnect(test, pair);
+	loop_find(NULL);
 	key_put(key);
 }
 
@@ -326,24 +326,24 @@ static void auth_no_algorithm(struct kunit *test)
 {
 	struct key *key = auth_key(test, auth_secret, SECRET_OCTETS);
 	u64 unavailable = auth_count(RPCRDMA_COUNT_AUTHS_UNAVAILABLE);
-	struct shim_pair *pair = test->priv;
+	struct loop_pair *pair = test->priv;
 	int rc;
 
-	shim_find(key);
+	loop_find(key);
 	auth_modes(pair, RPCRDMA_AUTH_REQUIRE, RPCRDMA_AUTH_REQUIRE);
-	shim_no_hash = true;
-	rc = shim_connect(pair);
-	shim_no_hash = false;
+	loop_no_hash = true;
+	rc = loop_connect(pair);
+	loop_no_hash = false;
 	KUNIT_EXPECT_LT(test, rc, 0);
 	KUNIT_EXPECT_NE(test, rc, -EACCES);
-	shim_disconnect(test, pair);
+	loop_disconnect(test, pair);
 	KUNIT_EXPECT_GE(test, auth_count(RPCRDMA_COUNT_AUTHS_UNAVAILABLE),
 			unavailable + 1);
-	shim_find(NULL);
+	loop_find(NULL);
 	key_put(key);
 }
 
-static struct shim_pair *auth_pair;
+static struct loop_pair *auth_pair;
 static unsigned int auth_close_at;
 
 /* Close the end that looks up its secret. */
@@ -364,18 +364,18 @@ static void auth_close(unsigned int n)
 static void auth_closed_meanwhile(struct kunit *test)
 {
 	struct key *key = auth_key(test, auth_secret, SECRET_OCTETS);
-	struct shim_pair *pair = test->priv;
+	struct loop_pair *pair = test->priv;
 
 	auth_pair = pair;
 	auth_modes(pair, RPCRDMA_AUTH_REQUIRE, RPCRDMA_AUTH_REQUIRE);
-	for (auth_close_at = 1; auth_close_at < SHIM_LOOKUPS; auth_close_at++) {
-		shim_find(key);
-		shim_at_lookup = auth_close;
-		KUNIT_EXPECT_LT(test, shim_connect(pair), 0);
-		shim_at_lookup = NULL;
-		shim_disconnect(test, pair);
+	for (auth_close_at = 1; auth_close_at < LOOP_LOOKUPS; auth_close_at++) {
+		loop_find(key);
+		loop_at_lookup = auth_close;
+		KUNIT_EXPECT_LT(test, loop_connect(pair), 0);
+		loop_at_lookup = NULL;
+		loop_disconnect(test, pair);
 	}
-	shim_find(NULL);
+	loop_find(NULL);
 	key_put(key);
 }
 
@@ -386,37 +386,37 @@ static void auth_address(struct kunit *test)
 		const char *identity;
 		bool open, secret;
 	} cases[] = {
-		{ SHIM_IDENTITY, true, true },
-		{ SHIM_IDENTITY "\n", true, true },
-		{ SHIM_IDENTITY, false, false },
+		{ LOOP_IDENTITY, true, true },
+		{ LOOP_IDENTITY "\n", true, true },
+		{ LOOP_IDENTITY, false, false },
 		{ "another.example.test", false, true },
 		{ "not an identity", false, true },
 	};
 	struct key *key = auth_key(test, auth_secret, SECRET_OCTETS);
-	struct shim_pair *pair = test->priv;
+	struct loop_pair *pair = test->priv;
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(cases); i++) {
-		shim_find(NULL);
+		loop_find(NULL);
 		if (cases[i].secret)
-			shim_find(key);
-		shim_peer_key = shim_identity_key(cases[i].identity);
-		KUNIT_ASSERT_FALSE(test, IS_ERR(shim_peer_key));
+			loop_find(key);
+		loop_peer_key = loop_identity_key(cases[i].identity);
+		KUNIT_ASSERT_FALSE(test, IS_ERR(loop_peer_key));
 		auth_modes(pair, RPCRDMA_AUTH_NONE, RPCRDMA_AUTH_NONE);
 		if (cases[i].open) {
-			shim_open(test);
+			loop_open(test);
 			KUNIT_EXPECT_EQ(test, auth_result(&pair->client),
 					RPCRDMA_AUTH_DONE);
 			KUNIT_EXPECT_EQ(test, auth_result(&pair->server),
 					RPCRDMA_AUTH_DONE);
 		} else {
-			KUNIT_EXPECT_EQ_MSG(test, shim_connect(pair), -EACCES, "%u", i);
+			KUNIT_EXPECT_EQ_MSG(test, loop_connect(pair), -EACCES, "%u", i);
 		}
-		shim_disconnect(test, pair);
-		key_put(shim_peer_key);
-		shim_peer_key = NULL;
+		loop_disconnect(test, pair);
+		key_put(loop_peer_key);
+		loop_peer_key = NULL;
 	}
-	shim_find(NULL);
+	loop_find(NULL);
 	key_put(key);
 }
 
@@ -424,44 +424,44 @@ static void auth_address(struct kunit *test)
 static void auth_ended(struct kunit *test)
 {
 	struct key *key = auth_key(test, auth_secret, SECRET_OCTETS);
-	struct shim_pair *pair = test->priv;
+	struct loop_pair *pair = test->priv;
 
-	shim_find(key);
+	loop_find(key);
 	auth_modes(pair, RPCRDMA_AUTH_REQUIRE, RPCRDMA_AUTH_REQUIRE);
-	shim_open(test);
-	KUNIT_EXPECT_EQ(test, shim_end_identity("another.example.test\n"), 0);
-	KUNIT_EXPECT_EQ(test, shim_end_identity(""), -EINVAL);
-	KUNIT_EXPECT_EQ(test, shim_end_identity("not an identity"), -EINVAL);
-	KUNIT_EXPECT_EQ(test, shim_one_rpc(&pair->client, 5000, 5000, 0, PAGE_SIZE), 0);
-	KUNIT_EXPECT_EQ(test, shim_end_identity(SHIM_IDENTITY "\n"), 0);
-	KUNIT_EXPECT_TRUE(test, shim_wait_gone(&pair->server));
-	KUNIT_EXPECT_TRUE(test, shim_wait_gone(&pair->client));
-	shim_disconnect(test, pair);
+	loop_open(test);
+	KUNIT_EXPECT_EQ(test, loop_end_identity("another.example.test\n"), 0);
+	KUNIT_EXPECT_EQ(test, loop_end_identity(""), -EINVAL);
+	KUNIT_EXPECT_EQ(test, loop_end_identity("not an identity"), -EINVAL);
+	KUNIT_EXPECT_EQ(test, loop_one_rpc(&pair->client, 5000, 5000, 0, PAGE_SIZE), 0);
+	KUNIT_EXPECT_EQ(test, loop_end_identity(LOOP_IDENTITY "\n"), 0);
+	KUNIT_EXPECT_TRUE(test, loop_wait_gone(&pair->server));
+	KUNIT_EXPECT_TRUE(test, loop_wait_gone(&pair->client));
+	loop_disconnect(test, pair);
 
 	/* Without authentication there is no identity. */
-	shim_find(NULL);
+	loop_find(NULL);
 	auth_modes(pair, RPCRDMA_AUTH_OFFER, RPCRDMA_AUTH_OFFER);
-	shim_open(test);
-	KUNIT_EXPECT_EQ(test, shim_end_identity(SHIM_IDENTITY), 0);
-	KUNIT_EXPECT_EQ(test, shim_one_rpc(&pair->client, 5000, 5000, 0, PAGE_SIZE), 0);
-	shim_disconnect(test, pair);
+	loop_open(test);
+	KUNIT_EXPECT_EQ(test, loop_end_identity(LOOP_IDENTITY), 0);
+	KUNIT_EXPECT_EQ(test, loop_one_rpc(&pair->client, 5000, 5000, 0, PAGE_SIZE), 0);
+	loop_disconnect(test, pair);
 	key_put(key);
 }
 
 static int auth_test_init(struct kunit *test)
 {
-	shim_set_identity(SHIM_IDENTITY);
-	return shim_test_init(test);
+	loop_set_identity(LOOP_IDENTITY);
+	return loop_test_init(test);
 }
 
 static void auth_test_exit(struct kunit *test)
 {
-	shim_find(NULL);
-	shim_no_hash = false;
-	shim_find_dh();
-	shim_at_lookup = NULL;
-	shim_set_identity("");
-	shim_test_exit(test);
+	loop_find(NULL);
+	loop_no_hash = false;
+	loop_find_dh();
+	loop_at_lookup = NULL;
+	loop_set_identity("");
+	loop_test_exit(test);
 }
 
 static struct kunit_case auth_cases[] = {
@@ -484,8 +484,8 @@ static struct kunit_case auth_cases[] = {
 
 static struct kunit_suite auth_suite = {
 	.name		= "rpcrdma_ep_auth",
-	.suite_init	= shim_mem_suite_init,
-	.suite_exit	= shim_suite_exit,
+	.suite_init	= loop_mem_suite_init,
+	.suite_exit	= loop_suite_exit,
 	.init		= auth_test_init,
 	.exit		= auth_test_exit,
 	.test_cases	= auth_cases,

@@ -3,8 +3,8 @@
  * The endpoint's suites over the device in memory, which checks DMA addresses, limits
  * and keys
  */
-#define SHIM_OVER		"_memdev"
-#define SHIM_SUITE_INIT		shim_mem_suite_init
+#define LOOP_OVER		"_memdev"
+#define LOOP_SUITE_INIT		loop_mem_suite_init
 
 #include "credits_test.c"
 #include "data_test.c"

@@ -2,15 +2,15 @@
 /* Accounts of a connection, which balance while the connection is idle */
 #include "pair.h"
 
-struct shim_accounts {
+struct loop_accounts {
 	u32	inflight_wrs, sends, slots, receives;
 	s32	beyond;		/* credits advertised beyond the permitted maximum */
 	u32	queued, mrs;
 	u64	held;		/* bytes charged to the peer */
 };
 
-static void shim_read_accounts(struct shim_side *side,
-			       struct shim_accounts *a)
+static void loop_read_accounts(struct loop_side *side,
+			       struct loop_accounts *a)
 {
 	struct rpcrdma_quota_account memory;
 	struct rpcrdma_ep *ep = side->ep;
@@ -50,24 +50,24 @@ static void shim_read_accounts(struct shim_side *side,
 	a->held += memory.held[RPCRDMA_QUOTA_REPLIES];
 }
 
-static bool shim_accounts_ok(struct shim_side *side, struct shim_accounts *a)
+static bool loop_accounts_ok(struct loop_side *side, struct loop_accounts *a)
 {
 	struct rpcrdma_ep *ep = side->ep;
 
-	shim_read_accounts(side, a);
+	loop_read_accounts(side, a);
 	return a->inflight_wrs == a->slots && a->sends == ep->core.nr_sends &&
 	       a->receives == ep->core.nr_recvs - READ_ONCE(side->nr_held) &&
 	       a->beyond <= 0 && !a->queued && !a->held &&
 	       a->mrs == ep->core.mrs.pool.made;
 }
 
-void shim_check_idle(struct kunit *test, struct shim_side *side)
+void loop_check_idle(struct kunit *test, struct loop_side *side)
 {
 	struct rpcrdma_ep *ep = side->ep;
-	struct shim_accounts a;
+	struct loop_accounts a;
 
 	/* The last completions may still be outstanding. */
-	if (shim_poll(shim_accounts_ok(side, &a)))
+	if (loop_poll(loop_accounts_ok(side, &a)))
 		return;
 	kunit_err(test, "%s: slots %u of %u, sends %u of %u, receives %u of %u, %u held, beyond %d, queued %u, octets held %llu, mrs %u of %u",
 		  ep->client ? "client" : "server", a.inflight_wrs, a.slots,

@@ -7,9 +7,9 @@
 
 #include "pair.h"
 
-int shim_mem_maps;
+int loop_mem_maps;
 
-void shim_side_init(struct shim_side *side, u32 xid)
+void loop_side_init(struct loop_side *side, u32 xid)
 {
 	memset(side, 0, sizeof(*side));
 	init_waitqueue_head(&side->wait);
@@ -18,19 +18,19 @@ void shim_side_init(struct shim_side *side, u32 xid)
 	INIT_LIST_HEAD(&side->held);
 	INIT_LIST_HEAD(&side->rpcs);
 	init_completion(&side->gone);
-	INIT_WORK(&side->recv_work, shim_take);
+	INIT_WORK(&side->recv_work, loop_take);
 	side->xid = xid;
 }
 
-int shim_incoming(void *priv, struct rpcrdma_ep *ep)
+int loop_incoming(void *priv, struct rpcrdma_ep *ep)
 {
-	struct shim_pair *pair = priv;
+	struct loop_pair *pair = priv;
 
 	int rc = -ECONNREFUSED;
 
 	mutex_lock(&pair->lock);
 	if (!pair->reject && !pair->over && !pair->server.ep) {
-		ep->ops = &shim_server_ops;
+		ep->ops = &loop_server_ops;
 		ep->priv = &pair->server;
 		ep->params = pair->server_params;
 		pair->server.ep = ep;
@@ -44,13 +44,13 @@ int shim_incoming(void *priv, struct rpcrdma_ep *ep)
 	return rc;
 }
 
-int shim_connect(struct shim_pair *pair)
+int loop_connect(struct loop_pair *pair)
 {
 	struct rpcrdma_ep *ep;
 
 	ep = rpcrdma_ep_connect(&init_net,
 				rpcrdma_listener_addr(pair->listener), NULL,
-				&pair->client_params, &shim_client_ops,
+				&pair->client_params, &loop_client_ops,
 				&pair->client, NULL);
 	if (IS_ERR(ep))
 		return PTR_ERR(ep);
@@ -58,34 +58,34 @@ int shim_connect(struct shim_pair *pair)
 	return 0;
 }
 
-bool shim_wait_gone(struct shim_side *side)
+bool loop_wait_gone(struct loop_side *side)
 {
-	return wait_for_completion_timeout(&side->gone, SHIM_WAIT_S * HZ);
+	return wait_for_completion_timeout(&side->gone, LOOP_WAIT_S * HZ);
 }
 
-static void shim_end_side(struct kunit *test, struct shim_side *side)
+static void loop_end_side(struct kunit *test, struct loop_side *side)
 {
 	struct rpcrdma_ep *ep = side->ep;
 
 	if (!ep)
 		return;
 	rpcrdma_ep_close(ep, NULL);
-	KUNIT_ASSERT_TRUE_MSG(test, shim_wait_gone(side), "%s: not closed",
+	KUNIT_ASSERT_TRUE_MSG(test, loop_wait_gone(side), "%s: not closed",
 			      ep->client ? "client" : "server");
 	/* Release the Receives still held after the endpoint is closed. */
 	side->ep = NULL;
 	rpcrdma_ep_wait_closed(ep);
 	rpcrdma_ep_put(ep);
-	shim_release(side, UINT_MAX);
+	loop_release(side, UINT_MAX);
 	KUNIT_EXPECT_EQ(test, atomic_read(&side->closed), 1);
 	KUNIT_EXPECT_LE(test, atomic_read(&side->opened), 1);
 	KUNIT_EXPECT_EQ(test, atomic_read(&side->late), 0);
 	KUNIT_EXPECT_EQ(test, atomic_read(&side->bad), 0);
 }
 
-static void shim_check_memdev(struct kunit *test)
+static void loop_check_memdev(struct kunit *test)
 {
-	struct memdev_counts *c = memdev_counts(shim_memdev);
+	struct memdev_counts *c = memdev_counts(loop_memdev);
 
 	KUNIT_EXPECT_EQ(test, atomic_read(&c->bad_dma), 0);
 	KUNIT_EXPECT_EQ(test, atomic_read(&c->bad_unmap), 0);
@@ -97,55 +97,55 @@ static void shim_check_memdev(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, atomic_read(&c->rnr), 0);
 	KUNIT_EXPECT_EQ(test, atomic_read(&c->regions), 0);
 	KUNIT_EXPECT_EQ(test, atomic_read(&c->qps), 0);
-	KUNIT_EXPECT_TRUE(test, shim_poll(atomic_read(&c->maps) <=
-					  shim_mem_maps));
+	KUNIT_EXPECT_TRUE(test, loop_poll(atomic_read(&c->maps) <=
+					  loop_mem_maps));
 }
 
-void shim_check_gone(struct kunit *test)
+void loop_check_gone(struct kunit *test)
 {
-	bool gone = shim_poll(!shim_nr_endpoints());
+	bool gone = loop_poll(!loop_nr_endpoints());
 
 	KUNIT_EXPECT_TRUE(test, gone);
-	KUNIT_EXPECT_EQ(test, atomic_read(&shim_balance.pds), 0);
-	KUNIT_EXPECT_EQ(test, atomic_read(&shim_balance.cqs), 0);
-	KUNIT_EXPECT_EQ(test, atomic_read(&shim_balance.qps), 0);
-	KUNIT_EXPECT_EQ(test, atomic_read(&shim_balance.mrs), 0);
-	KUNIT_EXPECT_EQ(test, atomic_read(&shim_balance.rws), 0);
-	KUNIT_EXPECT_EQ(test, atomic_read(&shim_balance.maps), 0);
-	KUNIT_EXPECT_EQ(test, atomic64_read(&shim_balance.octets), 0LL);
-	KUNIT_EXPECT_EQ(test, atomic_read(&shim_misuse), 0);
-	KUNIT_EXPECT_EQ(test, atomic_read(&shim_double_inv), 0);
-	KUNIT_EXPECT_EQ(test, shim_valid_handles(), 0U);
-	if (shim_memdev)
-		shim_check_memdev(test);
+	KUNIT_EXPECT_EQ(test, atomic_read(&loop_balance.pds), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&loop_balance.cqs), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&loop_balance.qps), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&loop_balance.mrs), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&loop_balance.rws), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&loop_balance.maps), 0);
+	KUNIT_EXPECT_EQ(test, atomic64_read(&loop_balance.octets), 0LL);
+	KUNIT_EXPECT_EQ(test, atomic_read(&loop_misuse), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&loop_double_inv), 0);
+	KUNIT_EXPECT_EQ(test, loop_valid_handles(), 0U);
+	if (loop_memdev)
+		loop_check_memdev(test);
 }
 
-void shim_test_begin(void)
+void loop_test_begin(void)
 {
-	atomic_set(&shim_misuse, 0);
-	atomic_set(&shim_double_inv, 0);
-	if (shim_memdev)
-		memdev_reset(shim_memdev);
+	atomic_set(&loop_misuse, 0);
+	atomic_set(&loop_double_inv, 0);
+	if (loop_memdev)
+		memdev_reset(loop_memdev);
 }
 
-void shim_disconnect(struct kunit *test, struct shim_pair *pair)
+void loop_disconnect(struct kunit *test, struct loop_pair *pair)
 {
 	mutex_lock(&pair->lock);
 	pair->over = true;
 	mutex_unlock(&pair->lock);
 	if (pair->client.ep)
 		rpcrdma_ep_close(pair->client.ep, NULL);
-	shim_end_side(test, &pair->server);
-	shim_end_side(test, &pair->client);
-	shim_mute = 0;
-	shim_unpostable = 0;
-	shim_reads_at_most = 0;
-	memset(shim_max_send_wr, 0, sizeof(shim_max_send_wr));
+	loop_end_side(test, &pair->server);
+	loop_end_side(test, &pair->client);
+	loop_mute = 0;
+	loop_unpostable = 0;
+	loop_reads_at_most = 0;
+	memset(loop_max_send_wr, 0, sizeof(loop_max_send_wr));
 
-	shim_check_gone(test);
+	loop_check_gone(test);
 
-	shim_side_init(&pair->client, 0x1000);
-	shim_side_init(&pair->server, 0x80001000);
+	loop_side_init(&pair->client, 0x1000);
+	loop_side_init(&pair->server, 0x80001000);
 	mutex_lock(&pair->lock);
 	pair->over = false;
 	mutex_unlock(&pair->lock);

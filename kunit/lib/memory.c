@@ -5,12 +5,12 @@
 
 #include "pair.h"
 
-int shim_buf_alloc(struct shim_buf *buf, u32 base, u32 len)
+int loop_buf_alloc(struct loop_buf *buf, u32 base, u32 len)
 {
-	return shim_buf_alloc_chopped(buf, base, len, PAGE_SIZE);
+	return loop_buf_alloc_chopped(buf, base, len, PAGE_SIZE);
 }
 
-int shim_buf_alloc_chopped(struct shim_buf *buf, u32 base, u32 len, u32 chop)
+int loop_buf_alloc_chopped(struct loop_buf *buf, u32 base, u32 len, u32 chop)
 {
 	void *p = NULL;
 	u32 i;
@@ -47,11 +47,11 @@ int shim_buf_alloc_chopped(struct shim_buf *buf, u32 base, u32 len, u32 chop)
 	return 0;
 
 out_free:
-	shim_buf_free(buf);
+	loop_buf_free(buf);
 	return -ENOMEM;
 }
 
-void shim_buf_free(struct shim_buf *buf)
+void loop_buf_free(struct loop_buf *buf)
 {
 	u32 i;
 
@@ -63,12 +63,12 @@ void shim_buf_free(struct shim_buf *buf)
 	memset(buf, 0, sizeof(*buf));
 }
 
-u8 shim_octet(u32 seed, u32 i)
+u8 loop_octet(u32 seed, u32 i)
 {
 	return seed + i * 7 + (i >> 8) * 13;
 }
 
-u8 *shim_buf_at(const struct shim_buf *buf, u32 i)
+u8 *loop_buf_at(const struct loop_buf *buf, u32 i)
 {
 	if (buf->chop != PAGE_SIZE)
 		return page_address(buf->pages[i / buf->chop]) + buf->base +
@@ -77,20 +77,20 @@ u8 *shim_buf_at(const struct shim_buf *buf, u32 i)
 	       offset_in_page(buf->base + i);
 }
 
-void shim_buf_fill(struct shim_buf *buf, u32 seed)
+void loop_buf_fill(struct loop_buf *buf, u32 seed)
 {
 	u32 i;
 
 	for (i = 0; i < buf->len; i++)
-		*shim_buf_at(buf, i) = shim_octet(seed, i);
+		*loop_buf_at(buf, i) = loop_octet(seed, i);
 }
 
-u32 shim_buf_check(const struct shim_buf *buf, u32 seed)
+u32 loop_buf_check(const struct loop_buf *buf, u32 seed)
 {
 	u32 i;
 
 	for (i = 0; i < buf->len; i++)
-		if (*shim_buf_at(buf, i) != shim_octet(seed, i))
+		if (*loop_buf_at(buf, i) != loop_octet(seed, i))
 			break;
 	return i;
 }

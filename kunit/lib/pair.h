@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Two endpoints over the RDMA device under test, and RPCs between them: the
- * declarations that the sources of shim.h's second half share
+ * declarations that the sources of loopback.h's second half share
  *
  * A Call consists of XID, direction, seed and result length; a Reply of XID, direction,
  * status and result length. Data generated from the seed follow inline, or are conveyed
@@ -10,45 +10,45 @@
 #ifndef RPCRDMA_SHIM_PAIR_H
 #define RPCRDMA_SHIM_PAIR_H
 
-#include "shim.h"
+#include "loopback.h"
 #include "../../net/sunrpc/xprtrdma/verbs/internal.h"
 
 enum {
-	SHIM_HEAD = 16,		/* bytes of a Call or Reply without data */
+	LOOP_HEAD = 16,		/* bytes of a Call or Reply without data */
 };
 
 /* ---- Memory: memory.c ---- */
 
 /* Return the byte at index @i of the data generated from @seed. */
-u8 shim_octet(u32 seed, u32 i);
+u8 loop_octet(u32 seed, u32 i);
 /* Return the address of the byte at index @i. */
-u8 *shim_buf_at(const struct shim_buf *buf, u32 i);
+u8 *loop_buf_at(const struct loop_buf *buf, u32 i);
 
 /* ---- The Responder: responder.c ---- */
 
 /* Build an RPC message: the four words and @len bytes. */
-void shim_payload(u8 *to, u32 xid, u32 direction, u32 word, u32 octets, u32 seed,
+void loop_payload(u8 *to, u32 xid, u32 direction, u32 word, u32 octets, u32 seed,
 		  u32 len);
-bool shim_payload_ok(const u8 *p, u32 seed, u32 len);
+bool loop_payload_ok(const u8 *p, u32 seed, u32 len);
 /* Serve a Call. Its Receive is released once the Reply is sent. */
-void shim_serve(struct shim_side *side, struct rpcrdma_recv *rv);
+void loop_serve(struct loop_side *side, struct rpcrdma_recv *rv);
 
 /* ---- Upcalls: upcalls.c ---- */
 
-extern const struct rpcrdma_ep_ops shim_server_ops, shim_client_ops;
+extern const struct rpcrdma_ep_ops loop_server_ops, loop_client_ops;
 
 /* Process received messages, as a service thread does. */
-void shim_take(struct work_struct *work);
+void loop_take(struct work_struct *work);
 /* Remove the RPC with @xid from the pending ones. Return it, or NULL. */
-struct shim_rpc *shim_claim(struct shim_side *side, u32 xid);
+struct loop_rpc *loop_claim(struct loop_side *side, u32 xid);
 
 /* ---- Connections: connect.c ---- */
 
 /* Number of mappings the connection manager holds permanently */
-extern int shim_mem_maps;
+extern int loop_mem_maps;
 
-void shim_side_init(struct shim_side *side, u32 xid);
+void loop_side_init(struct loop_side *side, u32 xid);
 /* Accept a connection as the server of the pair @priv. */
-int shim_incoming(void *priv, struct rpcrdma_ep *ep);
+int loop_incoming(void *priv, struct rpcrdma_ep *ep);
 
 #endif /* RPCRDMA_SHIM_PAIR_H */

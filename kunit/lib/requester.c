@@ -2,8 +2,8 @@
 /* The Requester of either side */
 #include "pair.h"
 
-void shim_rpc_init(struct shim_rpc *rpc, struct shim_buf *arg,
-		   struct shim_buf *res)
+void loop_rpc_init(struct loop_rpc *rpc, struct loop_buf *arg,
+		   struct loop_buf *res)
 {
 	memset(rpc, 0, sizeof(*rpc));
 	INIT_LIST_HEAD(&rpc->list);
@@ -13,14 +13,14 @@ void shim_rpc_init(struct shim_rpc *rpc, struct shim_buf *arg,
 	rpc->res = res;
 }
 
-static int shim_rpc_map(struct rpcrdma_ep *ep, struct shim_rpc *rpc)
+static int loop_rpc_map(struct rpcrdma_ep *ep, struct loop_rpc *rpc)
 {
 	int rc = 0;
 
 	rpcrdma_lists_init(&rpc->lists);
 	if (rpc->arg) {
 		rpcrdma_lists_add_read(&rpc->lists,
-				       SHIM_HEAD + ALIGN(rpc->inline_arg, 4));
+				       LOOP_HEAD + ALIGN(rpc->inline_arg, 4));
 		rc = rpcrdma_mrs_map(ep, &rpc->mrs, rpc->arg->ext, rpc->arg->nr_ext,
 				     false, &rpc->lists);
 	}
@@ -34,9 +34,9 @@ static int shim_rpc_map(struct rpcrdma_ep *ep, struct shim_rpc *rpc)
 	return rc;
 }
 
-static int shim_rpc_try_locked(struct shim_side *side, struct shim_rpc *rpc)
+static int loop_rpc_try_locked(struct loop_side *side, struct loop_rpc *rpc)
 {
-	u32 len = SHIM_HEAD + ALIGN(rpc->inline_arg, 4);
+	u32 len = LOOP_HEAD + ALIGN(rpc->inline_arg, 4);
 	u32 want = rpc->res ? rpc->res->len : rpc->inline_res;
 	struct rpcrdma_ep *ep = side->ep;
 	u32 room = rpcrdma_conn_limits(&ep->core.conn).send_inline;
@@ -51,7 +51,7 @@ static int shim_rpc_try_locked(struct shim_side *side, struct shim_rpc *rpc)
 		return -EAGAIN;
 	rc = rpcrdma_core_send_room(s, room);
 	if (!rc)
-		rc = shim_rpc_map(ep, rpc);
+		rc = loop_rpc_map(ep, rpc);
 	if (rc)
 		goto out_put;
 	if (rpcrdma_header_octets(&ep->core.conn, &rpc->lists) + len > room) {
@@ -69,8 +69,8 @@ static int shim_rpc_try_locked(struct shim_side *side, struct shim_rpc *rpc)
 	spin_unlock(&side->lock);
 	if (st) {
 		st->xid = rpc->xid;
-		shim_payload(st->data, rpc->xid, 0, rpc->seed, want, rpc->seed,
-			     len - SHIM_HEAD);
+		loop_payload(st->data, rpc->xid, 0, rpc->seed, want, rpc->seed,
+			     len - LOOP_HEAD);
 		rc = rpcrdma_send_continued_call(ep, st, &rpc->mrs, NULL);
 	} else {
 		s->header_len = rpcrdma_encode_header(&ep->core.conn, s->buf,
@@ -78,8 +78,8 @@ static int shim_rpc_try_locked(struct shim_side *side, struct shim_rpc *rpc)
 						      RDMA2_MSG, 0,
 						      &rpc->lists);
 		s->len = s->header_len + len;
-		shim_payload(s->buf + s->header_len, rpc->xid, 0, rpc->seed,
-			     want, rpc->seed, len - SHIM_HEAD);
+		loop_payload(s->buf + s->header_len, rpc->xid, 0, rpc->seed,
+			     want, rpc->seed, len - LOOP_HEAD);
 		rc = rpcrdma_send_call(s, &rpc->mrs, RPCRDMA_INLINE,
 				       &rpc->lists, NULL);
 	}
@@ -96,30 +96,30 @@ out_put:
 	return rc;
 }
 
-int shim_rpc_try(struct shim_side *side, struct shim_rpc *rpc)
+int loop_rpc_try(struct loop_side *side, struct loop_rpc *rpc)
 {
 	int rc;
 
 	mutex_lock(&side->calls_lock);
-	rc = shim_rpc_try_locked(side, rpc);
+	rc = loop_rpc_try_locked(side, rpc);
 	mutex_unlock(&side->calls_lock);
 	return rc;
 }
 
-int shim_rpc_send(struct shim_side *side, struct shim_rpc *rpc)
+int loop_rpc_send(struct loop_side *side, struct loop_rpc *rpc)
 {
 	int rc, seen;
 
 	for (;;) {
 		seen = atomic_read(&side->space);
-		rc = shim_rpc_try(side, rpc);
+		rc = loop_rpc_try(side, rpc);
 		if (rc != -EAGAIN)
 			return rc;
 		/* write_space() must be called unless the connection ends. */
 		if (!wait_event_timeout(side->wait,
 					atomic_read(&side->space) != seen ||
 					atomic_read(&side->closed),
-					SHIM_WAIT_S * HZ)) {
+					LOOP_WAIT_S * HZ)) {
 			atomic_inc(&side->bad);
 			return -ETIMEDOUT;
 		}
@@ -128,9 +128,9 @@ int shim_rpc_send(struct shim_side *side, struct shim_rpc *rpc)
 	}
 }
 
-int shim_rpc_wait(struct shim_side *side, struct shim_rpc *rpc)
+int loop_rpc_wait(struct loop_side *side, struct loop_rpc *rpc)
 {
-	unsigned long end = jiffies + SHIM_WAIT_S * HZ;
+	unsigned long end = jiffies + LOOP_WAIT_S * HZ;
 
 	while (!wait_for_completion_timeout(&rpc->done, HZ / 20)) {
 		if (atomic_read(&side->closed) && !completion_done(&rpc->done))
@@ -141,26 +141,26 @@ int shim_rpc_wait(struct shim_side *side, struct shim_rpc *rpc)
 	return rpc->status;
 }
 
-void shim_rpc_end(struct shim_side *side, struct shim_rpc *rpc)
+void loop_rpc_end(struct loop_side *side, struct loop_rpc *rpc)
 {
 	/* If a Reply has claimed the RPC, wait until the Reply has completed it. */
-	if (rpc->xid && shim_claim(side, rpc->xid) != rpc)
-		shim_rpc_wait(side, rpc);
+	if (rpc->xid && loop_claim(side, rpc->xid) != rpc)
+		loop_rpc_wait(side, rpc);
 	rpcrdma_mrs_release_sync(side->ep, &rpc->mrs);
 }
 
-int shim_rpc_do(struct shim_side *side, struct shim_rpc *rpc)
+int loop_rpc_do(struct loop_side *side, struct loop_rpc *rpc)
 {
 	int rc;
 
-	rc = shim_rpc_send(side, rpc);
+	rc = loop_rpc_send(side, rpc);
 	if (rc)
 		return rc;
-	rc = shim_rpc_wait(side, rpc);
-	shim_rpc_end(side, rpc);
+	rc = loop_rpc_wait(side, rpc);
+	loop_rpc_end(side, rpc);
 	if (!rc && rpc->res &&
 	    (rpc->placed != rpc->res->len ||
-	     shim_buf_check(rpc->res, rpc->seed) != rpc->res->len))
+	     loop_buf_check(rpc->res, rpc->seed) != rpc->res->len))
 		rc = -EIO;
 	if (!rc && !rpc->res && rpc->got != ALIGN(rpc->inline_res, 4))
 		rc = -EIO;

@@ -4,29 +4,29 @@
 
 #include "pair.h"
 
-static void shim_written(struct rpcrdma_rw *rw, bool ok)
+static void loop_written(struct rpcrdma_rw *rw, bool ok)
 {
-	struct shim_buf *buf = rw->priv;
+	struct loop_buf *buf = rw->priv;
 
-	shim_buf_free(buf);
+	loop_buf_free(buf);
 	kfree(buf);
 }
 
 /* Prepare Writes of @want bytes into the first Write chunk of @lists. */
-static struct rpcrdma_rw *shim_writes(struct rpcrdma_ep *ep,
+static struct rpcrdma_rw *loop_writes(struct rpcrdma_ep *ep,
 				      const struct rpcrdma_lists *lists,
 				      u32 want, u32 seed)
 {
 	struct rpcrdma_rw *rw = NULL;
-	struct shim_buf *buf;
+	struct loop_buf *buf;
 
 	buf = kzalloc(sizeof(*buf), GFP_KERNEL);
 	if (!buf)
 		return NULL;
 	/* Use another alignment than the Requester. */
-	if (shim_buf_alloc(buf, seed % PAGE_SIZE, want))
+	if (loop_buf_alloc(buf, seed % PAGE_SIZE, want))
 		goto out_free;
-	shim_buf_fill(buf, seed);
+	loop_buf_fill(buf, seed);
 	rw = rpcrdma_rw_alloc(ep, DMA_TO_DEVICE, 0, 0, GFP_KERNEL);
 	if (!rw)
 		goto out_buf;
@@ -34,34 +34,34 @@ static struct rpcrdma_rw *shim_writes(struct rpcrdma_ep *ep,
 			   0, want))
 		goto out_rw;
 	rw->priv = buf;
-	rw->done = shim_written;
+	rw->done = loop_written;
 	return rw;
 
 out_rw:
 	rpcrdma_rw_free(rw);
 out_buf:
-	shim_buf_free(buf);
+	loop_buf_free(buf);
 out_free:
 	kfree(buf);
 	return NULL;
 }
 
 /* A pulled Reply */
-struct shim_exposed {
+struct loop_exposed {
 	struct verbs_exposure	exposed;
-	struct shim_side	*side;
-	struct shim_buf		buf;
+	struct loop_side	*side;
+	struct loop_buf		buf;
 };
 
-static void shim_unexposed(struct rpcrdma_pull_entry *x)
+static void loop_unexposed(struct rpcrdma_pull_entry *x)
 {
-	struct shim_exposed *e = container_of(x, struct shim_exposed,
+	struct loop_exposed *e = container_of(x, struct loop_exposed,
 					      exposed.core);
-	struct shim_side *side = e->side;
+	struct loop_side *side = e->side;
 
 	/* Overwrite the data, so that the test detects a Read after the release. */
-	shim_buf_fill(&e->buf, ~0);
-	shim_buf_free(&e->buf);
+	loop_buf_fill(&e->buf, ~0);
+	loop_buf_free(&e->buf);
 	kfree(e);
 	atomic_inc(&side->released);
 	wake_up_all(&side->wait);
@@ -71,26 +71,26 @@ static void shim_unexposed(struct rpcrdma_pull_entry *x)
  * Expose a Reply to be pulled. Return it, or an ERR_PTR. If an ERR_PTR is returned and
  * plan->error is not set, the connection has failed or a failure was injected.
  */
-static struct verbs_exposure *shim_expose(struct shim_side *side,
+static struct verbs_exposure *loop_expose(struct loop_side *side,
 					  struct rpcrdma_ep *ep,
 					  struct rpcrdma_reply_plan *plan,
 					  u32 xid, u32 status, u32 want,
 					  u32 seed)
 {
 	u32 i, len = plan->read_length;
-	struct shim_exposed *e;
+	struct loop_exposed *e;
 	int rc = -ENOMEM;
 	u8 *octets;
 
 	e = kzalloc(sizeof(*e), GFP_KERNEL);
 	octets = kvmalloc(len, GFP_KERNEL);
-	if (!e || !octets || shim_buf_alloc(&e->buf, seed % PAGE_SIZE, len))
+	if (!e || !octets || loop_buf_alloc(&e->buf, seed % PAGE_SIZE, len))
 		goto out_free;
-	shim_payload(octets, xid, 1, status, want, seed, len - SHIM_HEAD);
+	loop_payload(octets, xid, 1, status, want, seed, len - LOOP_HEAD);
 	for (i = 0; i < len; i++)
-		*shim_buf_at(&e->buf, i) = octets[i];
+		*loop_buf_at(&e->buf, i) = octets[i];
 	e->side = side;
-	e->exposed.core.release = shim_unexposed;
+	e->exposed.core.release = loop_unexposed;
 	/*
 	 * On a slow machine, the wait for MRs may time out before they are allocated.
 	 */
@@ -108,12 +108,12 @@ static struct verbs_exposure *shim_expose(struct shim_side *side,
 out_free:
 	kvfree(octets);
 	if (e)
-		shim_buf_free(&e->buf);
+		loop_buf_free(&e->buf);
 	kfree(e);
 	return ERR_PTR(rc);
 }
 
-void shim_payload(u8 *to, u32 xid, u32 direction, u32 word, u32 octets,
+void loop_payload(u8 *to, u32 xid, u32 direction, u32 word, u32 octets,
 		  u32 seed, u32 len)
 {
 	u32 i;
@@ -123,15 +123,15 @@ void shim_payload(u8 *to, u32 xid, u32 direction, u32 word, u32 octets,
 	put_unaligned_be32(word, to + 8);
 	put_unaligned_be32(octets, to + 12);
 	for (i = 0; i < len; i++)
-		to[SHIM_HEAD + i] = shim_octet(seed, i);
+		to[LOOP_HEAD + i] = loop_octet(seed, i);
 }
 
-bool shim_payload_ok(const u8 *p, u32 seed, u32 len)
+bool loop_payload_ok(const u8 *p, u32 seed, u32 len)
 {
 	u32 i;
 
 	for (i = 0; i < len; i++)
-		if (p[i] != shim_octet(seed, i))
+		if (p[i] != loop_octet(seed, i))
 			return false;
 	return true;
 }
@@ -140,7 +140,7 @@ bool shim_payload_ok(const u8 *p, u32 seed, u32 len)
  * Get a Send context with space for the largest message, waiting until a completion
  * releases one. Return NULL if the connection is closing or a failure was injected.
  */
-static struct rpcrdma_send *shim_wait_send(struct rpcrdma_ep *ep)
+static struct rpcrdma_send *loop_wait_send(struct rpcrdma_ep *ep)
 {
 	struct rpcrdma_send *s;
 
@@ -159,7 +159,7 @@ static struct rpcrdma_send *shim_wait_send(struct rpcrdma_ep *ep)
  * Reply to the Call in @rvp. Set *@rvp to NULL if the Receive has been put. Consume @s,
  * which may be NULL. Return false if the connection has failed or a failure was injected.
  */
-static bool shim_try_reply(struct shim_side *side, struct rpcrdma_recv **rvp,
+static bool loop_try_reply(struct loop_side *side, struct rpcrdma_recv **rvp,
 			   struct rpcrdma_send *s, u32 status,
 			   struct rpcrdma_reply_plan *plan)
 {
@@ -181,11 +181,11 @@ static bool shim_try_reply(struct shim_side *side, struct rpcrdma_recv **rvp,
 		return false;
 	}
 	reply->xid = rv->rx.xid;
-	reply->length = SHIM_HEAD + ALIGN(want, 4);
+	reply->length = LOOP_HEAD + ALIGN(want, 4);
 	reply->reverse = ep->client;
 	if (want) {
 		reply->nr_items = 1;
-		reply->items[0].position = SHIM_HEAD;
+		reply->items[0].position = LOOP_HEAD;
 		reply->items[0].length = want;
 	}
 	rpcrdma_plan_reply(&ep->core.conn, &rv->rx.lists, reply, plan);
@@ -198,10 +198,10 @@ static bool shim_try_reply(struct shim_side *side, struct rpcrdma_recv **rvp,
 		 * begins, whereas an exposed Reply holds the teardown off.
 		 */
 		if (!s)
-			s = shim_wait_send(ep);
+			s = loop_wait_send(ep);
 		if (!s)
 			return false;
-		x = shim_expose(side, ep, plan, xid, status, want, seed);
+		x = loop_expose(side, ep, plan, xid, status, want, seed);
 		if (IS_ERR(x)) {
 			rpcrdma_send_put(s);
 			s = NULL;
@@ -227,7 +227,7 @@ static bool shim_try_reply(struct shim_side *side, struct rpcrdma_recv **rvp,
 		to = st->data;
 	} else {
 		if (!s)
-			s = shim_wait_send(ep);
+			s = loop_wait_send(ep);
 		if (!s)
 			return false;
 		if (x)
@@ -240,7 +240,7 @@ static bool shim_try_reply(struct shim_side *side, struct rpcrdma_recv **rvp,
 		s->len = s->header_len + plan->inline_length;
 	}
 	if (plan->nr_items) {
-		rw = shim_writes(ep, &plan->lists, want, seed);
+		rw = loop_writes(ep, &plan->lists, want, seed);
 		if (!rw) {
 			if (x) {
 				rpcrdma_expose_cancel(x);
@@ -253,8 +253,8 @@ static bool shim_try_reply(struct shim_side *side, struct rpcrdma_recv **rvp,
 		}
 	}
 	if (!x)
-		shim_payload(to, xid, 1, status, want, seed,
-			     plan->inline_length - SHIM_HEAD);
+		loop_payload(to, xid, 1, status, want, seed,
+			     plan->inline_length - LOOP_HEAD);
 	if (rpcrdma_reply_is_credit(&ep->core.conn)) {
 		*rvp = NULL;
 		rpcrdma_recv_put(rv);
@@ -266,14 +266,14 @@ static bool shim_try_reply(struct shim_side *side, struct rpcrdma_recv **rvp,
 }
 
 /* Reply to the Call in @rv, and close the connection if that fails. @s may be NULL. */
-static void shim_reply(struct shim_side *side, struct rpcrdma_recv *rv,
+static void loop_reply(struct loop_side *side, struct rpcrdma_recv *rv,
 		       struct rpcrdma_send *s, u32 status)
 {
 	struct rpcrdma_reply_plan *plan = kzalloc(sizeof(*plan), GFP_KERNEL);
 	struct rpcrdma_ep *ep = rpcrdma_recv_ep(rv);
 
 	rpcrdma_ep_get(ep);
-	if (plan && shim_try_reply(side, &rv, s, status, plan)) {
+	if (plan && loop_try_reply(side, &rv, s, status, plan)) {
 		atomic_inc(&side->served);
 		wake_up_all(&side->wait);
 	} else {
@@ -292,39 +292,39 @@ static void shim_reply(struct shim_side *side, struct rpcrdma_recv *rv,
  * before the Reads are posted: in their completion, a wait for a Send context would
  * block the completions that release one.
  */
-struct shim_pull {
-	struct shim_side	*side;
+struct loop_pull {
+	struct loop_side	*side;
 	struct rpcrdma_recv	*rv;
 	struct rpcrdma_send	*send;
-	struct shim_buf		buf;
+	struct loop_buf		buf;
 };
 
-static void shim_pulled(struct rpcrdma_rw *rw, bool ok)
+static void loop_pulled(struct rpcrdma_rw *rw, bool ok)
 {
-	struct shim_pull *pull = rw->priv;
+	struct loop_pull *pull = rw->priv;
 	struct rpcrdma_recv *rv = pull->rv;
-	struct shim_side *side = pull->side;
+	struct loop_side *side = pull->side;
 	struct rpcrdma_send *s = pull->send;
 	const __be32 *p = rv->payload;
 	u32 status;
 
-	status = shim_buf_check(&pull->buf, be32_to_cpu(p[2])) ==
+	status = loop_buf_check(&pull->buf, be32_to_cpu(p[2])) ==
 		 pull->buf.len ? 0 : EIO;
-	shim_buf_free(&pull->buf);
+	loop_buf_free(&pull->buf);
 	kfree(pull);
 	if (ok) {
-		shim_reply(side, rv, s, status);
+		loop_reply(side, rv, s, status);
 		return;
 	}
 	rpcrdma_send_put(s);
 	rpcrdma_recv_put(rv);
 }
 
-static bool shim_pull(struct shim_side *side, struct rpcrdma_recv *rv)
+static bool loop_pull(struct loop_side *side, struct rpcrdma_recv *rv)
 {
 	const struct rpcrdma_lists *lists = &rv->rx.lists;
 	const struct rpcrdma_chunk *chunk = &lists->reads[0];
-	struct shim_pull *pull;
+	struct loop_pull *pull;
 	struct rpcrdma_rw *rw;
 
 	pull = kzalloc(sizeof(*pull), GFP_KERNEL);
@@ -332,9 +332,9 @@ static bool shim_pull(struct shim_side *side, struct rpcrdma_recv *rv)
 		return false;
 	pull->side = side;
 	pull->rv = rv;
-	if (shim_buf_alloc(&pull->buf, rv->rx.xid % PAGE_SIZE, chunk->length))
+	if (loop_buf_alloc(&pull->buf, rv->rx.xid % PAGE_SIZE, chunk->length))
 		goto out_free;
-	pull->send = shim_wait_send(rpcrdma_recv_ep(rv));
+	pull->send = loop_wait_send(rpcrdma_recv_ep(rv));
 	if (!pull->send)
 		goto out_buf;
 	rw = rpcrdma_rw_alloc(rpcrdma_recv_ep(rv), DMA_FROM_DEVICE, 0, 0, GFP_KERNEL);
@@ -350,37 +350,37 @@ static bool shim_pull(struct shim_side *side, struct rpcrdma_recv *rv)
 		goto out_send;
 	}
 	rw->priv = pull;
-	rw->done = shim_pulled;
+	rw->done = loop_pulled;
 	rpcrdma_rw_read(rw);
 	return true;
 
 out_send:
 	rpcrdma_send_put(pull->send);
 out_buf:
-	shim_buf_free(&pull->buf);
+	loop_buf_free(&pull->buf);
 out_free:
 	kfree(pull);
 	return false;
 }
 
-void shim_serve(struct shim_side *side, struct rpcrdma_recv *rv)
+void loop_serve(struct loop_side *side, struct rpcrdma_recv *rv)
 {
 	struct rpcrdma_ep *ep = rpcrdma_recv_ep(rv);
 
 	const u8 *p = rv->payload;
 
-	if (rv->rx.format == RPCRDMA_SPECIAL || rv->payload_len < SHIM_HEAD ||
-	    !shim_payload_ok(p + SHIM_HEAD, get_unaligned_be32(p + 8),
-			     rv->payload_len - SHIM_HEAD)) {
+	if (rv->rx.format == RPCRDMA_SPECIAL || rv->payload_len < LOOP_HEAD ||
+	    !loop_payload_ok(p + LOOP_HEAD, get_unaligned_be32(p + 8),
+			     rv->payload_len - LOOP_HEAD)) {
 		atomic_inc(&side->bad);
 		rpcrdma_recv_put(rv);
 		return;
 	}
 	if (!rv->rx.lists.nr_reads) {
-		shim_reply(side, rv, NULL, 0);
+		loop_reply(side, rv, NULL, 0);
 		return;
 	}
-	if (shim_pull(side, rv))
+	if (loop_pull(side, rv))
 		return;
 	rpcrdma_ep_close(ep, NULL);
 	rpcrdma_recv_put(rv);

@@ -5,7 +5,7 @@
 
 #include "pair.h"
 
-static struct key *shim_new_key(struct key_type *type, const char *name,
+static struct key *loop_new_key(struct key_type *type, const char *name,
 				const char *data, size_t octets)
 {
 	struct key *key = key_alloc(type, name, GLOBAL_ROOT_UID, GLOBAL_ROOT_GID,
@@ -22,22 +22,22 @@ static struct key *shim_new_key(struct key_type *type, const char *name,
 	return ERR_PTR(rc);
 }
 
-struct key *shim_key(const char *secret, size_t octets)
+struct key *loop_key(const char *secret, size_t octets)
 {
-	return shim_new_key(&key_type_logon, "rpcrdma:" SHIM_IDENTITY, secret, octets);
+	return loop_new_key(&key_type_logon, "rpcrdma:" LOOP_IDENTITY, secret, octets);
 }
 
-struct key *shim_identity_key(const char *identity)
+struct key *loop_identity_key(const char *identity)
 {
-	return shim_new_key(&key_type_user, "rpcrdma-peer:shim", identity,
+	return loop_new_key(&key_type_user, "rpcrdma-peer:shim", identity,
 			    strlen(identity));
 }
 
-void shim_find(struct key *key)
+void loop_find(struct key *key)
 {
 	unsigned int i;
 
-	for (i = 0; i < SHIM_LOOKUPS; i++)
-		shim_secrets[i] = key;
-	shim_lookups = 0;
+	for (i = 0; i < LOOP_LOOKUPS; i++)
+		loop_secrets[i] = key;
+	loop_lookups = 0;
 }

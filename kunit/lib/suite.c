@@ -9,42 +9,42 @@
 
 #include "pair.h"
 
-struct sockaddr_in shim_addr;
-bool shim_iwarp;
-struct memdev *shim_memdev;
+struct sockaddr_in loop_addr;
+bool loop_iwarp;
+struct memdev *loop_memdev;
 
 /* Find the address of a network device with an RDMA device of the wanted kind. */
-static bool shim_find_address(void)
+static bool loop_find_address(void)
 {
 	const struct in_ifaddr *ifa;
 	struct net_device *ndev;
 	struct ib_device *dev;
 	struct in_device *in;
 
-	shim_addr.sin_family = 0;
+	loop_addr.sin_family = 0;
 	rtnl_lock();
 	for_each_netdev(&init_net, ndev) {
 		dev = ib_device_get_by_netdev(ndev, RDMA_DRIVER_UNKNOWN);
 		if (!dev)
 			continue;
 		ib_device_put(dev);
-		if (shim_memdev ? dev != memdev_ib(shim_memdev) :
+		if (loop_memdev ? dev != memdev_ib(loop_memdev) :
 				  !!memdev_find(ndev->name))
 			continue;
-		shim_iwarp = rdma_protocol_iwarp(dev, 1);
+		loop_iwarp = rdma_protocol_iwarp(dev, 1);
 		in = __in_dev_get_rtnl(ndev);
 		ifa = in ? rtnl_dereference(in->ifa_list) : NULL;
 		if (!ifa)
 			continue;
-		shim_addr.sin_family = AF_INET;
-		shim_addr.sin_addr.s_addr = ifa->ifa_local;
+		loop_addr.sin_family = AF_INET;
+		loop_addr.sin_addr.s_addr = ifa->ifa_local;
 		break;
 	}
 	rtnl_unlock();
-	return shim_addr.sin_family == AF_INET;
+	return loop_addr.sin_family == AF_INET;
 }
 
-int shim_mem_suite_init(struct kunit_suite *suite)
+int loop_mem_suite_init(struct kunit_suite *suite)
 {
 	struct memdev *md = memdev_find("mem0");
 	int rc;
@@ -56,37 +56,37 @@ int shim_mem_suite_init(struct kunit_suite *suite)
 		pr_err("rpcrdma_shim_test: the device in memory needs a network device mem0 with an IPv4 address\n");
 		return PTR_ERR(md);
 	}
-	shim_memdev = md;
-	shim_mem_maps = atomic_read(&memdev_counts(md)->maps);
-	rc = shim_suite_init(suite);
+	loop_memdev = md;
+	loop_mem_maps = atomic_read(&memdev_counts(md)->maps);
+	rc = loop_suite_init(suite);
 	if (rc)
-		shim_memdev = NULL;
+		loop_memdev = NULL;
 	return rc;
 }
 
-int shim_suite_init(struct kunit_suite *suite)
+int loop_suite_init(struct kunit_suite *suite)
 {
 	/*
 	 * Fail without a device, because a pass without any test would be misleading.
 	 */
-	if (!shim_find_address()) {
+	if (!loop_find_address()) {
 		pr_err("rpcrdma_shim_test: no RDMA device with an IPv4 address; create one first, for example rxe on a dummy netdev\n");
 		return -ENODEV;
 	}
 	return rpcrdma_ep_init();
 }
 
-void shim_suite_exit(struct kunit_suite *suite)
+void loop_suite_exit(struct kunit_suite *suite)
 {
 	if (rpcrdma_wq)
 		rpcrdma_ep_exit();
 	rpcrdma_wq = NULL;
-	shim_memdev = NULL;
+	loop_memdev = NULL;
 }
 
-int shim_test_init(struct kunit *test)
+int loop_test_init(struct kunit *test)
 {
-	struct shim_pair *pair;
+	struct loop_pair *pair;
 
 	pair = kunit_kzalloc(test, sizeof(*pair), GFP_KERNEL);
 	if (!pair)
@@ -108,28 +108,28 @@ int shim_test_init(struct kunit *test)
 	pair->server_params.sends = 64;
 	pair->server_params.reads = 64;
 	mutex_init(&pair->lock);
-	shim_side_init(&pair->client, 0x1000);
-	shim_side_init(&pair->server, 0x80001000);
-	shim_test_begin();
+	loop_side_init(&pair->client, 0x1000);
+	loop_side_init(&pair->server, 0x80001000);
+	loop_test_begin();
 
 	pair->listener = rpcrdma_listen(&init_net,
-					(struct sockaddr *)&shim_addr,
-					shim_incoming, pair);
+					(struct sockaddr *)&loop_addr,
+					loop_incoming, pair);
 	if (IS_ERR(pair->listener))
 		return PTR_ERR(pair->listener);
 	test->priv = pair;
 	return 0;
 }
 
-void shim_test_exit(struct kunit *test)
+void loop_test_exit(struct kunit *test)
 {
-	struct shim_pair *pair = test->priv;
+	struct loop_pair *pair = test->priv;
 
 	if (!pair)
 		return;
-	shim_fail_at(0);
+	loop_fail_at(0);
 	rpcrdma_listener_destroy(pair->listener);
-	shim_disconnect(test, pair);
+	loop_disconnect(test, pair);
 }
 
 MODULE_DESCRIPTION("KUnit tests of the RPC-over-RDMA endpoint and transports");

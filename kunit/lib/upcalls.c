@@ -4,7 +4,7 @@
 
 #include "pair.h"
 
-static void shim_hold(struct shim_side *side, struct rpcrdma_recv *rv)
+static void loop_hold(struct loop_side *side, struct rpcrdma_recv *rv)
 {
 	spin_lock(&side->lock);
 	list_add_tail(&rv->list, &side->held);
@@ -13,7 +13,7 @@ static void shim_hold(struct shim_side *side, struct rpcrdma_recv *rv)
 	wake_up_all(&side->wait);
 }
 
-void shim_release(struct shim_side *side, unsigned int n)
+void loop_release(struct loop_side *side, unsigned int n)
 {
 	struct rpcrdma_recv *rv;
 
@@ -29,15 +29,15 @@ void shim_release(struct shim_side *side, unsigned int n)
 		if (!rv)
 			break;
 		if (rv->verdict == RPCRDMA_RX_CALL)
-			shim_serve(side, rv);
+			loop_serve(side, rv);
 		else
 			rpcrdma_recv_put(rv);
 	}
 }
 
-static struct shim_side *shim_upcall(struct rpcrdma_ep *ep)
+static struct loop_side *loop_upcall(struct rpcrdma_ep *ep)
 {
-	struct shim_side *side = ep->priv;
+	struct loop_side *side = ep->priv;
 
 	might_sleep();
 	if (atomic_read(&side->closed))
@@ -45,20 +45,20 @@ static struct shim_side *shim_upcall(struct rpcrdma_ep *ep)
 	return side;
 }
 
-static void shim_op_call(struct rpcrdma_ep *ep, struct rpcrdma_recv *rv)
+static void loop_op_call(struct rpcrdma_ep *ep, struct rpcrdma_recv *rv)
 {
-	struct shim_side *side = shim_upcall(ep);
+	struct loop_side *side = loop_upcall(ep);
 
 	atomic_inc(&side->calls);
 	if (READ_ONCE(side->hold_calls))
-		shim_hold(side, rv);
+		loop_hold(side, rv);
 	else
-		shim_serve(side, rv);
+		loop_serve(side, rv);
 }
 
-struct shim_rpc *shim_claim(struct shim_side *side, u32 xid)
+struct loop_rpc *loop_claim(struct loop_side *side, u32 xid)
 {
-	struct shim_rpc *rpc;
+	struct loop_rpc *rpc;
 
 	spin_lock(&side->lock);
 	list_for_each_entry(rpc, &side->rpcs, list) {
@@ -72,55 +72,55 @@ struct shim_rpc *shim_claim(struct shim_side *side, u32 xid)
 	return NULL;
 }
 
-struct shim_reply_pull {
-	struct shim_side	*side;
-	struct shim_rpc		*rpc;
-	struct shim_buf		buf;
+struct loop_reply_pull {
+	struct loop_side	*side;
+	struct loop_rpc		*rpc;
+	struct loop_buf		buf;
 };
 
-static void shim_say_done(struct shim_side *side, struct rpcrdma_ep *ep,
+static void loop_say_done(struct loop_side *side, struct rpcrdma_ep *ep,
 			  u32 xid, u32 handle)
 {
 	if (!READ_ONCE(side->no_done))
 		rpcrdma_ep_send_done(ep, xid, side->plain_done ? 0 : handle);
 }
 
-static void shim_reply_pulled(struct rpcrdma_rw *rw, bool ok)
+static void loop_reply_pulled(struct rpcrdma_rw *rw, bool ok)
 {
-	struct shim_reply_pull *pull = rw->priv;
+	struct loop_reply_pull *pull = rw->priv;
 	u32 xid = pull->rpc->xid, i, word[4] = {};
-	struct shim_rpc *rpc = pull->rpc;
+	struct loop_rpc *rpc = pull->rpc;
 
 	if (ok) {
-		for (i = 0; i < SHIM_HEAD; i++)
+		for (i = 0; i < LOOP_HEAD; i++)
 			word[i / 4] = word[i / 4] << 8 |
-				      *shim_buf_at(&pull->buf, i);
-		rpc->got = pull->buf.len - SHIM_HEAD;
+				      *loop_buf_at(&pull->buf, i);
+		rpc->got = pull->buf.len - LOOP_HEAD;
 		rpc->status = -(int)word[2];
 		for (i = 0; i < rpc->got; i++)
-			if (*shim_buf_at(&pull->buf, SHIM_HEAD + i) !=
-			    shim_octet(rpc->seed, i))
+			if (*loop_buf_at(&pull->buf, LOOP_HEAD + i) !=
+			    loop_octet(rpc->seed, i))
 				break;
 		if (word[0] != xid || word[1] != 1 || i < rpc->got)
 			rpc->status = -EIO;
 		rpc->pulled = true;
-		shim_say_done(pull->side, rpcrdma_rw_ep(rw), xid,
+		loop_say_done(pull->side, rpcrdma_rw_ep(rw), xid,
 			      rpc->reply_lists.inv_handle);
 	} else {
 		rpc->status = -ENOTCONN;
 	}
-	shim_buf_free(&pull->buf);
+	loop_buf_free(&pull->buf);
 	complete_all(&rpc->done);
 	kfree(pull);
 }
 
 /* Pull the Reply to @rpc that @rv announces, and put @rv. */
-static void shim_pull_reply(struct shim_side *side, struct rpcrdma_recv *rv,
-			    struct shim_rpc *rpc)
+static void loop_pull_reply(struct loop_side *side, struct rpcrdma_recv *rv,
+			    struct loop_rpc *rpc)
 {
 	const struct rpcrdma_chunk *chunk = &rpc->reply_lists.reads[0];
 	struct rpcrdma_ep *ep = rpcrdma_recv_ep(rv);
-	struct shim_reply_pull *pull;
+	struct loop_reply_pull *pull;
 	struct rpcrdma_rw *rw = NULL;
 
 	rpcrdma_ep_get(ep);
@@ -131,7 +131,7 @@ static void shim_pull_reply(struct shim_side *side, struct rpcrdma_recv *rv,
 		goto out_close;
 	pull->side = side;
 	pull->rpc = rpc;
-	if (shim_buf_alloc(&pull->buf, rpc->xid % PAGE_SIZE, chunk->length))
+	if (loop_buf_alloc(&pull->buf, rpc->xid % PAGE_SIZE, chunk->length))
 		goto out_close;
 	rw = rpcrdma_rw_alloc(ep, DMA_FROM_DEVICE, 0, 0, GFP_KERNEL);
 	if (!rw || rpcrdma_rw_add(rw, &rpc->reply_lists, chunk, 0,
@@ -139,7 +139,7 @@ static void shim_pull_reply(struct shim_side *side, struct rpcrdma_recv *rv,
 				  chunk->length))
 		goto out_close;
 	rw->priv = pull;
-	rw->done = shim_reply_pulled;
+	rw->done = loop_reply_pulled;
 	rpcrdma_rw_read(rw);
 	rpcrdma_ep_put(ep);
 	return;
@@ -148,7 +148,7 @@ out_close:
 	if (rw)
 		rpcrdma_rw_free(rw);
 	if (pull)
-		shim_buf_free(&pull->buf);
+		loop_buf_free(&pull->buf);
 	kfree(pull);
 	rpc->status = -ENOTCONN;
 	complete_all(&rpc->done);
@@ -156,26 +156,26 @@ out_close:
 	rpcrdma_ep_put(ep);
 }
 
-static void shim_op_reply(struct rpcrdma_ep *ep, struct rpcrdma_recv *rv)
+static void loop_op_reply(struct rpcrdma_ep *ep, struct rpcrdma_recv *rv)
 {
-	struct shim_side *side = shim_upcall(ep);
+	struct loop_side *side = loop_upcall(ep);
 	struct rpcrdma_placed placed = {};
 	const u8 *p = rv->payload;
-	struct shim_rpc *rpc;
+	struct loop_rpc *rpc;
 
-	rpc = shim_claim(side, rv->rx.xid);
+	rpc = loop_claim(side, rv->rx.xid);
 	if (!rpc) {
 		/* Reply to an abandoned RPC */
 		if (rv->verdict == RPCRDMA_RX_REPLY &&
 		    rpcrdma_reply_needs_done(&rv->rx))
-			shim_say_done(side, ep, rv->rx.xid,
+			loop_say_done(side, ep, rv->rx.xid,
 				      rv->rx.lists.inv_handle);
 		rpcrdma_recv_put(rv);
 		return;
 	}
 	if (rv->verdict != RPCRDMA_RX_REPLY ||
 	    rpcrdma_check_reply(&ep->core.conn, &rpc->lists, &rv->rx, &placed) ||
-	    (!placed.pull_octets && rv->payload_len < SHIM_HEAD)) {
+	    (!placed.pull_octets && rv->payload_len < LOOP_HEAD)) {
 		atomic_inc(&side->bad);
 		rpc->status = -EIO;
 		goto out;
@@ -187,27 +187,27 @@ static void shim_op_reply(struct rpcrdma_ep *ep, struct rpcrdma_recv *rv)
 	rpc->exposed = rpcrdma_mrs_exposed(&rpc->mrs);
 	if (placed.pull_octets) {
 		atomic_inc(&side->replies);
-		shim_pull_reply(side, rv, rpc);
+		loop_pull_reply(side, rv, rpc);
 		return;
 	}
 	rpc->placed = placed.write_octets;
 	rpc->status = -(int)get_unaligned_be32(p + 8);
-	rpc->got = rv->payload_len - SHIM_HEAD;
-	if (!shim_payload_ok(p + SHIM_HEAD, rpc->seed, rpc->got))
+	rpc->got = rv->payload_len - LOOP_HEAD;
+	if (!loop_payload_ok(p + LOOP_HEAD, rpc->seed, rpc->got))
 		rpc->status = -EIO;
 out:
 	atomic_inc(&side->replies);
 	if (READ_ONCE(side->hold_replies))
-		shim_hold(side, rv);
+		loop_hold(side, rv);
 	else
 		rpcrdma_recv_put(rv);
 	complete_all(&rpc->done);
 }
 
-static void shim_op_error(struct rpcrdma_ep *ep, struct rpcrdma_recv *rv)
+static void loop_op_error(struct rpcrdma_ep *ep, struct rpcrdma_recv *rv)
 {
-	struct shim_side *side = shim_upcall(ep);
-	struct shim_rpc *rpc = shim_claim(side, rv->rx.xid);
+	struct loop_side *side = loop_upcall(ep);
+	struct loop_rpc *rpc = loop_claim(side, rv->rx.xid);
 
 	atomic_inc(&side->errors);
 	rpcrdma_recv_put(rv);
@@ -218,17 +218,17 @@ static void shim_op_error(struct rpcrdma_ep *ep, struct rpcrdma_recv *rv)
 	}
 }
 
-static void shim_op_write_space(struct rpcrdma_ep *ep)
+static void loop_op_write_space(struct rpcrdma_ep *ep)
 {
-	struct shim_side *side = shim_upcall(ep);
+	struct loop_side *side = loop_upcall(ep);
 
 	atomic_inc(&side->space);
 	wake_up_all(&side->wait);
 }
 
-static void shim_op_opened(struct rpcrdma_ep *ep)
+static void loop_op_opened(struct rpcrdma_ep *ep)
 {
-	struct shim_side *side = shim_upcall(ep);
+	struct loop_side *side = loop_upcall(ep);
 
 	atomic_inc(&side->opened);
 	wake_up_all(&side->wait);
@@ -236,9 +236,9 @@ static void shim_op_opened(struct rpcrdma_ep *ep)
 		rpcrdma_ep_close(ep, NULL);
 }
 
-static void shim_op_closed(struct rpcrdma_ep *ep)
+static void loop_op_closed(struct rpcrdma_ep *ep)
 {
-	struct shim_side *side = shim_upcall(ep);
+	struct loop_side *side = loop_upcall(ep);
 
 	cancel_work_sync(&side->recv_work);
 	/* By now all resources of the connection must have been released. */
@@ -253,7 +253,7 @@ static void shim_op_closed(struct rpcrdma_ep *ep)
 	complete_all(&side->gone);
 }
 
-static void shim_op_poll(struct rpcrdma_ep *ep)
+static void loop_op_poll(struct rpcrdma_ep *ep)
 {
 	struct rpcrdma_poll poll = { .ep = ep };
 	struct rpcrdma_recv *rv;
@@ -261,29 +261,29 @@ static void shim_op_poll(struct rpcrdma_ep *ep)
 	while ((rv = rpcrdma_ep_poll(&poll))) {
 		switch (rv->verdict) {
 		case RPCRDMA_RX_CALL:
-			shim_op_call(ep, rv);
+			loop_op_call(ep, rv);
 			break;
 		case RPCRDMA_RX_ERROR:
-			shim_op_error(ep, rv);
+			loop_op_error(ep, rv);
 			break;
 		default:
-			shim_op_reply(ep, rv);
+			loop_op_reply(ep, rv);
 			break;
 		}
 	}
 }
 
-void shim_take(struct work_struct *work)
+void loop_take(struct work_struct *work)
 {
-	struct shim_side *side = container_of(work, struct shim_side, recv_work);
+	struct loop_side *side = container_of(work, struct loop_side, recv_work);
 
 	while (rpcrdma_ep_has_messages(side->ep))
-		shim_op_poll(side->ep);
+		loop_op_poll(side->ep);
 }
 
-static bool shim_op_messages(struct rpcrdma_ep *ep)
+static bool loop_op_messages(struct rpcrdma_ep *ep)
 {
-	struct shim_side *side = ep->priv;
+	struct loop_side *side = ep->priv;
 
 	atomic_inc(&side->told);
 	if (!READ_ONCE(side->no_service_thread))
@@ -291,17 +291,17 @@ static bool shim_op_messages(struct rpcrdma_ep *ep)
 	return true;
 }
 
-const struct rpcrdma_ep_ops shim_server_ops = {
-	.messages	= shim_op_messages,
-	.poll		= shim_op_poll,
-	.write_space	= shim_op_write_space,
-	.opened		= shim_op_opened,
-	.closed		= shim_op_closed,
+const struct rpcrdma_ep_ops loop_server_ops = {
+	.messages	= loop_op_messages,
+	.poll		= loop_op_poll,
+	.write_space	= loop_op_write_space,
+	.opened		= loop_op_opened,
+	.closed		= loop_op_closed,
 };
 
-const struct rpcrdma_ep_ops shim_client_ops = {
-	.poll		= shim_op_poll,
-	.write_space	= shim_op_write_space,
-	.opened		= shim_op_opened,
-	.closed		= shim_op_closed,
+const struct rpcrdma_ep_ops loop_client_ops = {
+	.poll		= loop_op_poll,
+	.write_space	= loop_op_write_space,
+	.opened		= loop_op_opened,
+	.closed		= loop_op_closed,
 };

@@ -6,14 +6,14 @@
  */
 
 /* The client's suites define a function of the same name. */
-#define rpcrdma_server_ep	shim_server_ep
+#define rpcrdma_server_ep	loop_server_ep
 #include "../../net/sunrpc/xprtrdma/sunrpc/server_pages.c"
 #include "../../net/sunrpc/xprtrdma/sunrpc/server.c"
 #include "../../net/sunrpc/xprtrdma/sunrpc/server_listen.c"
 
 #include <kunit/test.h>
 
-#include "../lib/shim.h"
+#include "../lib/loopback.h"
 
 struct server_fixture {
 	struct svc_serv		serv;
@@ -30,7 +30,7 @@ static const struct svc_xprt_ops server_xprt_ops = {
 };
 
 static struct svc_xprt_class server_class = {
-	.xcl_name	= "shim_server",
+	.xcl_name	= "loop_server",
 	.xcl_ops	= &server_xprt_ops,
 };
 
@@ -125,7 +125,7 @@ static void server_call_is_not_local(struct kunit *test)
 	rqstp = kunit_kzalloc(test, sizeof(*rqstp), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, rqstp);
 	set_bit(RQ_LOCAL, &rqstp->rq_flags);
-	shim_svc_set_flags(rqstp);
+	loop_svc_set_flags(rqstp);
 	KUNIT_EXPECT_FALSE(test, test_bit(RQ_LOCAL, &rqstp->rq_flags));
 	KUNIT_EXPECT_TRUE(test, test_bit(RQ_SECURE, &rqstp->rq_flags));
 }

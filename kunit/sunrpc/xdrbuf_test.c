@@ -5,7 +5,7 @@
 #include <linux/sunrpc/xdr.h>
 #include <linux/vmalloc.h>
 
-#include "../lib/shim.h"
+#include "../lib/loopback.h"
 #include "../../net/sunrpc/xprtrdma/verbs/internal.h"
 #include "../../net/sunrpc/xprtrdma/sunrpc/xdrbuf.h"
 

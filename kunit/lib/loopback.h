@@ -25,13 +25,13 @@
 #include "../memdev/memdev.h"
 
 enum {
-	SHIM_WAIT_S = 60,	/* emulated machines are slow */
+	LOOP_WAIT_S = 60,	/* emulated machines are slow */
 };
 
 /* Poll for a condition that no upcall reports. True if the condition is met in time. */
-#define shim_poll(cond)							\
+#define loop_poll(cond)							\
 ({									\
-	unsigned long __end = jiffies + SHIM_WAIT_S * HZ;		\
+	unsigned long __end = jiffies + LOOP_WAIT_S * HZ;		\
 									\
 	while (!(cond) && time_before(jiffies, __end))			\
 		schedule_timeout_uninterruptible(1);			\
@@ -39,13 +39,13 @@ enum {
 })
 
 /* Objects allocated and not yet freed, over all endpoints */
-struct shim_balance {
+struct loop_balance {
 	atomic_t	pds, cqs, qps, mrs;
 	atomic_t	rws;		/* rdma_rw contexts */
 	atomic_t	maps;		/* DMA mappings, single and scatterlist */
 	atomic64_t	octets;		/* bytes mapped by these */
 };
-extern struct shim_balance shim_balance;
+extern struct loop_balance loop_balance;
 
 /*
  * Number of rule violations. Posting violates a rule if, for example, a Work Request is
@@ -55,88 +55,88 @@ extern struct shim_balance shim_balance;
  * down in a context in which reclaim may recurse, or if a scatterlist is unmapped with a
  * lock held.
  */
-extern atomic_t shim_misuse;
+extern atomic_t loop_misuse;
 /* Count misuse if the caller's allocations may wait for a file to be written back. */
-void shim_check_nofs(void);
+void loop_check_nofs(void);
 /* Number of invalidations of an invalid handle */
-extern atomic_t shim_double_inv;
+extern atomic_t loop_double_inv;
 /* Return the number of handles that are registered and not yet invalidated. */
-unsigned int shim_valid_handles(void);
+unsigned int loop_valid_handles(void);
 
 /* Fail the @n-th operation from now on that can fail. 0: none. */
-void shim_fail_at(unsigned int n);
+void loop_fail_at(unsigned int n);
 /* Return true if the requested failure has happened. */
-bool shim_failed(void);
+bool loop_failed(void);
 
 /* Accept the Work Requests of these sides, but never execute them. */
 enum {
-	SHIM_MUTE_CLIENT = 1,
-	SHIM_MUTE_SERVER = 2,
+	LOOP_MUTE_CLIENT = 1,
+	LOOP_MUTE_SERVER = 2,
 };
-extern unsigned int shim_mute;
+extern unsigned int loop_mute;
 
 /* On these sides, fail to post Work Requests with this enum ib_wr_opcode. */
-extern unsigned int shim_unpostable, shim_unpostable_opcode;
+extern unsigned int loop_unpostable, loop_unpostable_opcode;
 
 /*
  * Expect @n server endpoints to be set up at the same time: the setup of each waits
  * for the last one, and counts misuse if that does not arrive. 0: no expectation.
  */
-void shim_expect_crowd(unsigned int n);
+void loop_expect_crowd(unsigned int n);
 /* Remove the device of the next server endpoint during its setup. */
-extern bool shim_removal_in_setup;
+extern bool loop_removal_in_setup;
 /* If not NULL, called before a queue pair is destroyed */
-extern void (*shim_before_destroy)(void);
+extern void (*loop_before_destroy)(void);
 /* Maximum depth of the Send Queue of a server [0] and a client [1]; 0: no limit */
-extern unsigned int shim_max_send_wr[2];
+extern unsigned int loop_max_send_wr[2];
 /*
  * Maximum number of rdma_rw contexts for Reads, 0: no limit; and how often a context
  * was refused because of it
  */
-extern int shim_reads_at_most;
-extern atomic_t shim_reads_refused;
+extern int loop_reads_at_most;
+extern atomic_t loop_reads_refused;
 
 /* Number of rdma_listen() calls; whether to remove the device during the next one */
-extern unsigned int shim_listens;
-extern bool shim_removal_at_listen;
+extern unsigned int loop_listens;
+extern bool loop_removal_at_listen;
 /* Report the CM event @type to @l, and wait for the work that it schedules. */
-void shim_listener_event(struct rpcrdma_listener *l, int type);
+void loop_listener_event(struct rpcrdma_listener *l, int type);
 
 /* ---- Host authentication ---- */
 
-#define SHIM_IDENTITY	"shim.example.test"
+#define LOOP_IDENTITY	"shim.example.test"
 
 enum {
 	/* Look-ups of a handshake: client, server, client's proofs, server's proofs */
-	SHIM_LOOKUPS = 4,
+	LOOP_LOOKUPS = 4,
 };
 /* The results of these look-ups, NULL for no key, and the number of look-ups made */
-extern struct key *shim_secrets[SHIM_LOOKUPS];
-extern unsigned int shim_lookups;
+extern struct key *loop_secrets[LOOP_LOOKUPS];
+extern unsigned int loop_lookups;
 /* The key with the identity that the peer's address must prove, or NULL */
-extern struct key *shim_peer_key;
+extern struct key *loop_peer_key;
 /* If not NULL, called during look-up @n */
-extern void (*shim_at_lookup)(unsigned int n);
+extern void (*loop_at_lookup)(unsigned int n);
 /* The kernel has no HMAC. */
-extern bool shim_no_hash;
-/* The kernel has no Diffie-Hellman; shim_find_dh() ends that. */
-extern bool shim_no_dh;
-void shim_find_dh(void);
+extern bool loop_no_hash;
+/* The kernel has no Diffie-Hellman; loop_find_dh() ends that. */
+extern bool loop_no_dh;
+void loop_find_dh(void);
 /* How often the algorithm was allocated */
-extern atomic_t shim_dh_allocs;
+extern atomic_t loop_dh_allocs;
 /* Return a key with @octets bytes of @secret, or an ERR_PTR(). */
-struct key *shim_key(const char *secret, size_t octets);
+struct key *loop_key(const char *secret, size_t octets);
 /* Return a key with the identity that a peer must prove. */
-struct key *shim_identity_key(const char *identity);
+struct key *loop_identity_key(const char *identity);
 /* Let each look-up from now on find @key, which may be NULL. */
-void shim_find(struct key *key);
+void loop_find(struct key *key);
 /* Write to the parameter end_identity. */
-int shim_end_identity(const char *identity);
+int loop_end_identity(const char *identity);
 /* Set the identity of this host. */
-void shim_set_identity(const char *identity);
+void loop_set_identity(const char *identity);
 
 /* Return the number of endpoints that have not been freed. */
-unsigned int shim_nr_endpoints(void);
+unsigned int loop_nr_endpoints(void);
 
 /* ---- Wrappers for parts of the transports ---- */
 
@@ -145,32 +145,32 @@ struct svc_serv;
 struct xprt_create;
 
 /* A callback service that was freed. Using it is misuse. */
-extern const struct svc_serv *shim_dead_service;
+extern const struct svc_serv *loop_dead_service;
 /* Fail the allocation of a client's transfers for callbacks. */
-extern bool shim_no_transfers;
+extern bool loop_no_transfers;
 /* Fail that many allocations of continued Calls. */
-extern unsigned int shim_no_streams;
+extern unsigned int loop_no_streams;
 /* Flags of the task that called rpcrdma_ep_connect() last */
-extern unsigned int shim_connect_flags;
-extern atomic_t shim_changes;
+extern unsigned int loop_connect_flags;
+extern atomic_t loop_changes;
 /* Set up the server's reverse direction, as sunrpc does. */
-struct rpc_xprt *shim_bc_setup(struct xprt_create *args);
+struct rpc_xprt *loop_bc_setup(struct xprt_create *args);
 /*
  * True if the reverse direction has put its module reference outside of any work item
  */
-extern bool shim_bc_put_outside;
+extern bool loop_bc_put_outside;
 /* Set the flags of @rqstp as for a received Call. */
-void shim_svc_set_flags(struct svc_rqst *rqstp);
+void loop_svc_set_flags(struct svc_rqst *rqstp);
 /*
  * Write the client's lowest version and, after that value was checked but before it is
  * stored, its highest version. Return 0, or the errno of the first write that failed.
  */
-int shim_cross_versions(const char *min, const char *max);
+int loop_cross_versions(const char *min, const char *max);
 
 /* ---- The two sides of a connection ---- */
 
 /* One side of a connection, in place of a transport */
-struct shim_side {
+struct loop_side {
 	struct rpcrdma_ep	*ep;		/* holds a reference, or NULL */
 	wait_queue_head_t	wait;
 	struct mutex		calls_lock;	/* one Call is sent at a time */
@@ -195,9 +195,9 @@ struct shim_side {
 	struct completion	gone;		/* closed() was called */
 };
 
-struct shim_pair {
+struct loop_pair {
 	struct rpcrdma_listener	*listener;
-	struct shim_side	client, server;
+	struct loop_side	client, server;
 	struct rpcrdma_ep_params client_params, server_params;
 	bool			reject;
 	/* Clear the device's MEM_MGT_EXTENSIONS after the client has checked it. */
@@ -211,23 +211,23 @@ struct shim_pair {
 };
 
 /* Memory of an RPC: @len bytes, starting @base bytes into the first page */
-struct shim_buf {
+struct loop_buf {
 	struct page		**pages;
 	struct rpcrdma_extent	*ext;		/* one, or one per page */
 	u32			nr, nr_ext, base, len;
 	u32			chop;
 };
 
-int shim_buf_alloc(struct shim_buf *buf, u32 base, u32 len);
+int loop_buf_alloc(struct loop_buf *buf, u32 base, u32 len);
 /* Allocate @buf with at most @chop bytes per page, so that pages are not adjacent. */
-int shim_buf_alloc_chopped(struct shim_buf *buf, u32 base, u32 len, u32 chop);
-void shim_buf_free(struct shim_buf *buf);
-void shim_buf_fill(struct shim_buf *buf, u32 seed);
-/* Return the index of the first byte that differs from shim_buf_fill()'s, or buf->len. */
-u32 shim_buf_check(const struct shim_buf *buf, u32 seed);
+int loop_buf_alloc_chopped(struct loop_buf *buf, u32 base, u32 len, u32 chop);
+void loop_buf_free(struct loop_buf *buf);
+void loop_buf_fill(struct loop_buf *buf, u32 seed);
+/* Return the index of the first byte that differs from loop_buf_fill()'s, or buf->len. */
+u32 loop_buf_check(const struct loop_buf *buf, u32 seed);
 
 /* One RPC of the tests */
-struct shim_rpc {
+struct loop_rpc {
 	struct list_head	list;
 	u32			xid;
 	struct list_head	mrs;
@@ -237,7 +237,7 @@ struct shim_rpc {
 	bool			exposed;	/* MRs still exposed at the Reply */
 	u32			placed;
 	/* Memory to convey in a Read chunk, and in a Write chunk */
-	struct shim_buf		*arg, *res;
+	struct loop_buf		*arg, *res;
 	/* Bytes in the messages themselves; large ones are continued or pulled */
 	u32			inline_arg, inline_res;
 	u32			got;		/* bytes received of inline_res */
@@ -247,52 +247,52 @@ struct shim_rpc {
 };
 
 /* Initialise a suite: over any device except the one in memory, or over that one. */
-int shim_suite_init(struct kunit_suite *suite);
-int shim_mem_suite_init(struct kunit_suite *suite);
-void shim_suite_exit(struct kunit_suite *suite);
+int loop_suite_init(struct kunit_suite *suite);
+int loop_mem_suite_init(struct kunit_suite *suite);
+void loop_suite_exit(struct kunit_suite *suite);
 
 /* Reset counts before a test; check that all is freed after everything is closed. */
-void shim_test_begin(void);
-void shim_check_gone(struct kunit *test);
+void loop_test_begin(void);
+void loop_check_gone(struct kunit *test);
 
 /* Set up and tear down a fixture with a listener and no connection. */
-int shim_test_init(struct kunit *test);
-void shim_test_exit(struct kunit *test);
+int loop_test_init(struct kunit *test);
+void loop_test_exit(struct kunit *test);
 
 /* Connect. Return 0 or a negative errno. */
-int shim_connect(struct shim_pair *pair);
+int loop_connect(struct loop_pair *pair);
 /* Close, wait for both closed(), put the references, and check that all is freed. */
-void shim_disconnect(struct kunit *test, struct shim_pair *pair);
-/* Return true if closed() of @side is called within SHIM_WAIT_S. */
-bool shim_wait_gone(struct shim_side *side);
+void loop_disconnect(struct kunit *test, struct loop_pair *pair);
+/* Return true if closed() of @side is called within LOOP_WAIT_S. */
+bool loop_wait_gone(struct loop_side *side);
 
-void shim_rpc_init(struct shim_rpc *rpc, struct shim_buf *arg,
-		   struct shim_buf *res);
+void loop_rpc_init(struct loop_rpc *rpc, struct loop_buf *arg,
+		   struct loop_buf *res);
 /* Send the Call, waiting for space. Return 0, or a negative errno if nothing is sent. */
-int shim_rpc_send(struct shim_side *side, struct shim_rpc *rpc);
+int loop_rpc_send(struct loop_side *side, struct loop_rpc *rpc);
 /* Try once to send the Call. Return -EAGAIN if there is no space. */
-int shim_rpc_try(struct shim_side *side, struct shim_rpc *rpc);
+int loop_rpc_try(struct loop_side *side, struct loop_rpc *rpc);
 /* Wait for the Reply. Return 0 or a negative errno. */
-int shim_rpc_wait(struct shim_side *side, struct shim_rpc *rpc);
+int loop_rpc_wait(struct loop_side *side, struct loop_rpc *rpc);
 /* Abandon or finish the RPC. Its memory is no longer exposed afterwards. */
-void shim_rpc_end(struct shim_side *side, struct shim_rpc *rpc);
+void loop_rpc_end(struct loop_side *side, struct loop_rpc *rpc);
 /* Send the Call, wait for the Reply, end the RPC, and check the result. */
-int shim_rpc_do(struct shim_side *side, struct shim_rpc *rpc);
+int loop_rpc_do(struct loop_side *side, struct loop_rpc *rpc);
 
 /* Serve @n held Calls, or put @n held Replies. */
-void shim_release(struct shim_side *side, unsigned int n);
+void loop_release(struct loop_side *side, unsigned int n);
 
 /* Wait until @side is idle and all its accounts balance. Fail the test otherwise. */
-void shim_check_idle(struct kunit *test, struct shim_side *side);
+void loop_check_idle(struct kunit *test, struct loop_side *side);
 
 /* Address of the device under test */
-extern struct sockaddr_in shim_addr;
+extern struct sockaddr_in loop_addr;
 /*
  * The device is iWARP, that is, siw: its connect() cannot be interrupted, and a peer
  * can read memory that is registered for writing only.
  */
-extern bool shim_iwarp;
+extern bool loop_iwarp;
 /* The device under test if it is the one in memory, or NULL */
-extern struct memdev *shim_memdev;
+extern struct memdev *loop_memdev;
 
 #endif /* RPCRDMA_SHIM_H */
