@@ -89,30 +89,30 @@ struct rpcrdma_exchange {
 
 /* Actions, in this order */
 enum {
-	RPCRDMA_STEP_REPORT = 1,	/* report a bad Reply: @reason */
-	RPCRDMA_STEP_PLACE = 2,		/* copy the inline payload to @parts */
+	RPCRDMA_ACT_REPORT = 1,		/* report a bad Reply: @reason */
+	RPCRDMA_ACT_PLACE = 2,		/* copy the inline payload to @parts */
 	/* move the bytes in head and tail memory to @parts */
-	RPCRDMA_STEP_MOVE = 4,
-	RPCRDMA_STEP_PUT = 8,		/* release the Receive: it has been read */
-	RPCRDMA_STEP_CLOSE = 16,	/* close the connection: @reason, or NULL */
+	RPCRDMA_ACT_MOVE = 4,
+	RPCRDMA_ACT_PUT = 8,		/* release the Receive: it has been read */
+	RPCRDMA_ACT_CLOSE = 16,		/* close the connection: @reason, or NULL */
 	/*
 	 * At most one of the next five is set. INVALIDATE: make the RPC's MRs
 	 * inaccessible to the peer, return them, then call
 	 * rpcrdma_exchange_invalidated().
 	 */
-	RPCRDMA_STEP_INVALIDATE = 32,
+	RPCRDMA_ACT_INVALIDATE = 32,
 	/* read the Reply to @parts, then call rpcrdma_exchange_pulled() */
-	RPCRDMA_STEP_PULL = 64,
+	RPCRDMA_ACT_PULL = 64,
 	/* complete the RPC with @status: length of the Reply, or an errno */
-	RPCRDMA_STEP_COMPLETE = 128,
+	RPCRDMA_ACT_COMPLETE = 128,
 	/* encode and send the Call again: rpcrdma_exchange_again() */
-	RPCRDMA_STEP_AGAIN = 256,
+	RPCRDMA_ACT_AGAIN = 256,
 	/* leave the RPC until it is sent on another connection or released */
-	RPCRDMA_STEP_LEAVE = 512,
-	RPCRDMA_STEP_DONE = 1024,	/* rpcrdma_conn_queue_done() */
+	RPCRDMA_ACT_LEAVE = 512,
+	RPCRDMA_ACT_DONE = 1024,	/* rpcrdma_conn_queue_done() */
 };
 
-struct rpcrdma_step {
+struct rpcrdma_actions {
 	u32 todo;			/* RPCRDMA_STEP_* */
 	int status;
 	u32 xid, handle;		/* of the DONE */
@@ -229,9 +229,9 @@ struct rpcrdma_arrival {
  * the Reads.
  * Return: the actions to run.
  */
-struct rpcrdma_step rpcrdma_exchange_reply(struct rpcrdma_exchange *x,
-					   const struct rpcrdma_conn *conn,
-					   const struct rpcrdma_arrival *a);
+struct rpcrdma_actions rpcrdma_exchange_reply(struct rpcrdma_exchange *x,
+					      const struct rpcrdma_conn *conn,
+					      const struct rpcrdma_arrival *a);
 
 /**
  * rpcrdma_exchange_one_chunk() - fast path of rpcrdma_exchange_reply(): nothing is left
@@ -264,8 +264,8 @@ void rpcrdma_exchange_placed(struct rpcrdma_exchange *x);
  *
  * Return: the actions to run.
  */
-struct rpcrdma_step rpcrdma_exchange_stray(const struct rpcrdma_rx *rx,
-					   bool bad);
+struct rpcrdma_actions rpcrdma_exchange_stray(const struct rpcrdma_rx *rx,
+					      bool bad);
 
 /**
  * rpcrdma_exchange_error() - process a claimed ERROR
@@ -274,8 +274,8 @@ struct rpcrdma_step rpcrdma_exchange_stray(const struct rpcrdma_rx *rx,
  *
  * Return: the actions to run.
  */
-struct rpcrdma_step rpcrdma_exchange_error(struct rpcrdma_exchange *x,
-					   int status);
+struct rpcrdma_actions rpcrdma_exchange_error(struct rpcrdma_exchange *x,
+					      int status);
 
 /**
  * rpcrdma_exchange_invalidated() - report that the MRs are not exposed any more
@@ -286,8 +286,8 @@ struct rpcrdma_step rpcrdma_exchange_error(struct rpcrdma_exchange *x,
  *
  * Return: the actions to run.
  */
-struct rpcrdma_step rpcrdma_exchange_invalidated(struct rpcrdma_exchange *x,
-						 bool ok, const void *first);
+struct rpcrdma_actions rpcrdma_exchange_invalidated(struct rpcrdma_exchange *x,
+						    bool ok, const void *first);
 
 enum rpcrdma_pull {
 	RPCRDMA_PULL_OK,
@@ -305,9 +305,9 @@ enum rpcrdma_pull {
  *
  * Return: the actions to run.
  */
-struct rpcrdma_step rpcrdma_exchange_pulled(struct rpcrdma_exchange *x,
-					    enum rpcrdma_pull how,
-					    const void *first);
+struct rpcrdma_actions rpcrdma_exchange_pulled(struct rpcrdma_exchange *x,
+					       enum rpcrdma_pull how,
+					       const void *first);
 
 /**
  * rpcrdma_exchange_again() - report that the RPC's task is notified now, for the action

@@ -19,12 +19,12 @@ constexpr u32 XID = 0x1234, HANDLE = 0x1000, OTHER_HANDLE = 0x1001;
 constexpr int ENOTCONN_ = 107, EIO_ = 5;
 constexpr rpcrdma_buf_layout LAYOUT = { 100, 1000, 60 };
 
-constexpr u32 REPORT = RPCRDMA_STEP_REPORT, PLACE = RPCRDMA_STEP_PLACE,
-	      MOVE = RPCRDMA_STEP_MOVE, PUT = RPCRDMA_STEP_PUT,
-	      CLOSE = RPCRDMA_STEP_CLOSE, INVALIDATE = RPCRDMA_STEP_INVALIDATE,
-	      PULL = RPCRDMA_STEP_PULL, COMPLETE = RPCRDMA_STEP_COMPLETE,
-	      AGAIN = RPCRDMA_STEP_AGAIN, LEAVE = RPCRDMA_STEP_LEAVE,
-	      DONE = RPCRDMA_STEP_DONE;
+constexpr u32 REPORT = RPCRDMA_ACT_REPORT, PLACE = RPCRDMA_ACT_PLACE,
+	      MOVE = RPCRDMA_ACT_MOVE, PUT = RPCRDMA_ACT_PUT,
+	      CLOSE = RPCRDMA_ACT_CLOSE, INVALIDATE = RPCRDMA_ACT_INVALIDATE,
+	      PULL = RPCRDMA_ACT_PULL, COMPLETE = RPCRDMA_ACT_COMPLETE,
+	      AGAIN = RPCRDMA_ACT_AGAIN, LEAVE = RPCRDMA_ACT_LEAVE,
+	      DONE = RPCRDMA_ACT_DONE;
 
 /* The first words of Replies */
 constexpr u8 GOOD[8] = { 0, 0, 0x12, 0x34, 0, 0, 0, 1 };
@@ -123,22 +123,22 @@ struct exchange {
 		EXPECT_TRUE(rpcrdma_exchange_claim(&x, &conn));
 		return *this;
 	}
-	rpcrdma_step reply()
+	rpcrdma_actions reply()
 	{
 		send().claim();
 		return rpcrdma_exchange_reply(&x, &conn, &a);
 	}
-	rpcrdma_step error(int status)
+	rpcrdma_actions error(int status)
 	{
 		send().claim();
 		return rpcrdma_exchange_error(&x, status);
 	}
-	rpcrdma_step invalidated(bool ok = true, const u8 *first = GOOD)
+	rpcrdma_actions invalidated(bool ok = true, const u8 *first = GOOD)
 	{
 		return rpcrdma_exchange_invalidated(&x, ok, first);
 	}
-	rpcrdma_step pulled(rpcrdma_pull how = RPCRDMA_PULL_OK,
-			    const u8 *first = GOOD)
+	rpcrdma_actions pulled(rpcrdma_pull how = RPCRDMA_PULL_OK,
+			       const u8 *first = GOOD)
 	{
 		return rpcrdma_exchange_pulled(&x, how, first);
 	}

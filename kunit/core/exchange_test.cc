@@ -20,7 +20,7 @@ void expect_parts(const rpcrdma_reply_layout &p, u32 head, u32 pages, u32 pad,
 
 /* ---- Each event in each state ---- */
 
-std::string name_of(const rpcrdma_step &s)
+std::string name_of(const rpcrdma_actions &s)
 {
 	static const char *const names[] = {
 		"report", "place",    "move",  "put",	"close", "inval",
@@ -343,7 +343,7 @@ TEST(Exchange, CanBeReleasedWhenIdle)
 TEST(Exchange, AReplyWithoutMrsCompletesIt)
 {
 	exchange e;
-	const rpcrdma_step s = e.reply();
+	const rpcrdma_actions s = e.reply();
 
 	EXPECT_EQ(s.todo, PLACE | PUT | COMPLETE);
 	EXPECT_EQ(s.status, 80);
@@ -507,7 +507,7 @@ TEST(Exchange, AnotherMessageInTheReplyChunk)
 
 		e.reply_chunk(160).in_reply(80).reply();
 
-		const rpcrdma_step s = e.invalidated(true, first);
+		const rpcrdma_actions s = e.invalidated(true, first);
 
 		EXPECT_EQ(s.todo, REPORT | COMPLETE);
 		EXPECT_EQ(s.status, -EIO_);
@@ -523,7 +523,7 @@ TEST(Exchange, AnotherMessageInTheReplyChunk)
 TEST(Exchange, AReplyThatIsPulled)
 {
 	exchange e;
-	rpcrdma_step s = e.provided(120).reply();
+	rpcrdma_actions s = e.provided(120).reply();
 
 	/*
 	 * Without MRs there is no invalidation. The Receive has the chunk to
@@ -561,7 +561,7 @@ TEST(Exchange, AReplyThatIsPulled)
 TEST(Exchange, ABadReplyEndsItAfterInvalidation)
 {
 	exchange verdict, chunks, provided;
-	rpcrdma_step s;
+	rpcrdma_actions s;
 
 	verdict.a.bad = true;
 	verdict.rx->error.status = -EIO_;
@@ -585,7 +585,7 @@ TEST(Exchange, ABadReplyEndsItAfterInvalidation)
 TEST(Exchange, AnUnprovidedHandleClosesTheConnection)
 {
 	exchange wrong, not_exposed, right;
-	rpcrdma_step s;
+	rpcrdma_actions s;
 
 	wrong.write().reply_chunk(160).in_write(0);
 	s = wrong.invalidates(HANDLE).reply();
@@ -608,7 +608,7 @@ TEST(Exchange, AnUnprovidedHandleClosesTheConnection)
 TEST(Exchange, AReplyWithoutChunksIsChecked)
 {
 	exchange invalidates, bad;
-	rpcrdma_step s = invalidates.invalidates(HANDLE, false).reply();
+	rpcrdma_actions s = invalidates.invalidates(HANDLE, false).reply();
 
 	EXPECT_EQ(s.todo, REPORT | PUT | CLOSE | COMPLETE);
 	EXPECT_EQ(s.status, -EIO_);
@@ -624,7 +624,7 @@ TEST(Exchange, AReplyWithoutChunksIsChecked)
 TEST(Exchange, AReplyInUnprovidedChunks)
 {
 	exchange written, special;
-	rpcrdma_step s = written.in_write(8).reply();
+	rpcrdma_actions s = written.in_write(8).reply();
 
 	EXPECT_EQ(s.todo, REPORT | PUT | COMPLETE);
 	EXPECT_EQ(s.status, -EIO_);
@@ -657,7 +657,7 @@ TEST(Exchange, PlacedBytesAreThoseOfTheLastAnswer)
 TEST(Exchange, AReplyWithoutAnRpc)
 {
 	exchange plain, provided;
-	rpcrdma_step s;
+	rpcrdma_actions s;
 
 	EXPECT_EQ(rpcrdma_exchange_stray(plain.rx.get(), false).todo, PUT);
 	provided.provided(120);

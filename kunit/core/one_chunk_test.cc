@@ -314,7 +314,7 @@ static std::unique_ptr<exchanges::exchange> claimed(u32 what, u32 returned,
 
 /* Expect that the RPCs @a and @b end in the same way, @b with the action @s. */
 static void expect_same_end(const rpcrdma_exchange &a,
-			    const rpcrdma_exchange &b, const rpcrdma_step &s)
+			    const rpcrdma_exchange &b, const rpcrdma_actions &s)
 {
 	EXPECT_EQ(s.status, static_cast<int>(a.parts.octets));
 	EXPECT_EQ(a.state, b.state);
@@ -344,7 +344,7 @@ static void process_both(u32 what, u32 returned, u32 payload, u32 inv_handle,
 	auto a = claimed(what, returned, payload, inv_handle);
 	auto b = claimed(what, returned, payload, inv_handle);
 	const u8 state = a->x.state;
-	rpcrdma_step s;
+	rpcrdma_actions s;
 
 	a->a.layout.pages = pages;
 	b->a.layout.pages = pages;

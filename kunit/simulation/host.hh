@@ -240,10 +240,10 @@ private:
 	void answered(rpc *task, const std::vector<u8> &whole);
 	bool pieces_fit(const rpc *task, const endpoint *on,
 			const rpcrdma_call_plan &plan) const;
-	void report(const rpc *task, const rpcrdma_step &s);
+	void report(const rpc *task, const rpcrdma_actions &s);
 	void unpin(rpc *task);
-	void run_actions(rpc *task, endpoint &from, rpcrdma_step s);
-	bool invalidate(rpc *task, endpoint &from, rpcrdma_step *s);
+	void run_actions(rpc *task, endpoint &from, rpcrdma_actions s);
+	bool invalidate(rpc *task, endpoint &from, rpcrdma_actions *s);
 	void pull(rpc *task, endpoint &from);
 	std::vector<u8> assemble(const rpc *task) const;
 	std::vector<u8> with_items(const rpc *task,

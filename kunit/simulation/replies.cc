@@ -40,7 +40,7 @@ static rpcrdma_buf_layout layout_of(const spec &what)
 void host::reply(endpoint &from, received *rv)
 {
 	rpcrdma_arrival a{};
-	rpcrdma_step s;
+	rpcrdma_actions s;
 	rpcrdma_claimed claimed = RPCRDMA_CLAIMED_NOT;
 	rpc *task = find(rv->rx.xid);
 
@@ -53,7 +53,7 @@ void host::reply(endpoint &from, received *rv)
 	if (claimed == RPCRDMA_CLAIMED_NOT) {
 		s = rpcrdma_exchange_stray(a.rx, a.bad);
 		from.put(rv);
-		if (s.todo & RPCRDMA_STEP_DONE)
+		if (s.todo & RPCRDMA_ACT_DONE)
 			rpcrdma_core_send_done(&from, s.xid, s.handle);
 		return;
 	}
@@ -147,10 +147,10 @@ static const void *first_of(const rpc *task)
  * Report a bad Reply. An end that follows the profile sends one only if the run
  * requests it.
  */
-void host::report(const rpc *task, const rpcrdma_step &s)
+void host::report(const rpc *task, const rpcrdma_actions &s)
 {
 	w_.tell("RPC %u has a bad Reply: %s", task->id, s.reason);
-	if (!task->what.bad || s.todo & RPCRDMA_STEP_CLOSE)
+	if (!task->what.bad || s.todo & RPCRDMA_ACT_CLOSE)
 		w_.complain(s.reason);
 	w_.sum.bad++;
 	/* The RPC ends now, even if parts of its Reply are still in flight. */
@@ -179,25 +179,25 @@ void host::answered(rpc *task, const std::vector<u8> &whole)
 }
 
 /* Perform the engine's actions, in its order. */
-void host::run_actions(rpc *task, endpoint &from, rpcrdma_step s)
+void host::run_actions(rpc *task, endpoint &from, rpcrdma_actions s)
 {
 	do {
-		if (s.todo & RPCRDMA_STEP_REPORT)
+		if (s.todo & RPCRDMA_ACT_REPORT)
 			report(task, s);
-		if (s.todo & RPCRDMA_STEP_PLACE)
+		if (s.todo & RPCRDMA_ACT_PLACE)
 			task->stream.assign(task->rv->data(),
 					    task->rv->data() +
 						    task->rv->payload_len);
-		if (s.todo & RPCRDMA_STEP_PUT) {
+		if (s.todo & RPCRDMA_ACT_PUT) {
 			received *rv = task->rv;
 
 			task->rv = nullptr;
 			from.put(rv);
 		}
-		if (s.todo & RPCRDMA_STEP_CLOSE)
+		if (s.todo & RPCRDMA_ACT_CLOSE)
 			from.close(s.reason);
 
-		if (s.todo & RPCRDMA_STEP_COMPLETE) {
+		if (s.todo & RPCRDMA_ACT_COMPLETE) {
 			if (s.status < 0) {
 				w_.sum.failed++;
 				task->status = s.status;
@@ -205,22 +205,21 @@ void host::run_actions(rpc *task, endpoint &from, rpcrdma_step s)
 			} else {
 				answered(task, assemble(task));
 			}
-		} else if (s.todo & RPCRDMA_STEP_PULL) {
+		} else if (s.todo & RPCRDMA_ACT_PULL) {
 			pull(task, from);
-		} else if (s.todo & RPCRDMA_STEP_AGAIN) {
+		} else if (s.todo & RPCRDMA_ACT_AGAIN) {
 			requeue(task);
-		} else if (s.todo & RPCRDMA_STEP_LEAVE) {
+		} else if (s.todo & RPCRDMA_ACT_LEAVE) {
 			unpin(task);
 		}
 
-		if (s.todo & RPCRDMA_STEP_DONE)
+		if (s.todo & RPCRDMA_ACT_DONE)
 			rpcrdma_core_send_done(&from, s.xid, s.handle);
-	} while (s.todo & RPCRDMA_STEP_INVALIDATE &&
-		 invalidate(task, from, &s));
+	} while (s.todo & RPCRDMA_ACT_INVALIDATE && invalidate(task, from, &s));
 }
 
 /* Invalidate the task's MRs. Return true if there is another step to run. */
-bool host::invalidate(rpc *task, endpoint &from, rpcrdma_step *s)
+bool host::invalidate(rpc *task, endpoint &from, rpcrdma_actions *s)
 {
 	if (!rpcrdma_core_mrs_exposed(&task->mrs)) {
 		from.put_regions(&task->mrs);

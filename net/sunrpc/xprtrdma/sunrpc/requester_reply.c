@@ -223,7 +223,7 @@ static int rpcrdma_req_reads(struct rpcrdma_req *req, struct rpcrdma_rw *rw,
 
 static void rpcrdma_req_run_actions(struct rpcrdma_req *req,
 				    struct rpcrdma_ep *ep,
-				    struct rpcrdma_step s);
+				    struct rpcrdma_actions s);
 
 /* Return the start of a Reply that is not in a Receive, for the engine to check. */
 static const void *rpcrdma_req_first(const struct rpcrdma_req *req)
@@ -238,7 +238,7 @@ static void rpcrdma_requester_pulled(struct rpcrdma_rw *rw, bool ok)
 {
 	enum rpcrdma_pull how = ok ? RPCRDMA_PULL_OK : RPCRDMA_PULL_FAILED;
 	struct rpcrdma_req *req = rw->priv;
-	struct rpcrdma_step s;
+	struct rpcrdma_actions s;
 
 	trace_rpcrdma_pulled(rpcrdma_rw_ep(rw), be32_to_cpu(req->rqst.rq_xid),
 			     rw->core.octets, ok ? 0 : -EIO);
@@ -287,7 +287,7 @@ static void rpcrdma_requester_inv_done(struct rpcrdma_inv *inv, bool ok)
 {
 	struct rpcrdma_req *req = container_of(inv, struct rpcrdma_req, inv.core);
 	struct rpcrdma_ep *ep = rpcrdma_ep_of(inv->core);
-	struct rpcrdma_step s;
+	struct rpcrdma_actions s;
 
 	/* The slot's reference may be the last one except this. */
 	rpcrdma_ep_get(ep);
@@ -305,7 +305,7 @@ static void rpcrdma_requester_inv_done(struct rpcrdma_inv *inv, bool ok)
  */
 static bool rpcrdma_req_invalidate(struct rpcrdma_req *req,
 				   struct rpcrdma_ep *ep,
-				   struct rpcrdma_step *s)
+				   struct rpcrdma_actions *s)
 {
 	if (rpcrdma_mrs_exposed(&req->mrs)) {
 		req->local_inv++;
@@ -326,42 +326,42 @@ static bool rpcrdma_req_invalidate(struct rpcrdma_req *req,
  */
 static void rpcrdma_req_run_actions(struct rpcrdma_req *req,
 				    struct rpcrdma_ep *ep,
-				    struct rpcrdma_step s)
+				    struct rpcrdma_actions s)
 {
 	struct rpc_rqst *rqst = &req->rqst;
 	struct rpcrdma_recv *rv;
 
 	do {
-		if (unlikely(s.todo & RPCRDMA_STEP_REPORT)) {
+		if (unlikely(s.todo & RPCRDMA_ACT_REPORT)) {
 			req->bad_reply = 1;
 			pr_warn_ratelimited("rpcrdma: Reply with xid 0x%08x from %pISpc discarded: %s; its RPC fails\n",
 					    be32_to_cpu(rqst->rq_xid),
 					    &ep->remote, s.reason);
 		}
-		if (s.todo & RPCRDMA_STEP_PLACE)
+		if (s.todo & RPCRDMA_ACT_PLACE)
 			rpcrdma_req_place(req);
-		if (s.todo & RPCRDMA_STEP_MOVE)
+		if (s.todo & RPCRDMA_ACT_MOVE)
 			rpcrdma_req_move(req);
-		if (s.todo & RPCRDMA_STEP_PUT) {
+		if (s.todo & RPCRDMA_ACT_PUT) {
 			rv = req->rv;
 			req->rv = NULL;
 			rpcrdma_recv_put(rv);
 		}
-		if (unlikely(s.todo & RPCRDMA_STEP_CLOSE))
+		if (unlikely(s.todo & RPCRDMA_ACT_CLOSE))
 			rpcrdma_ep_close(ep, s.reason);
 
-		if (s.todo & RPCRDMA_STEP_COMPLETE)
+		if (s.todo & RPCRDMA_ACT_COMPLETE)
 			rpcrdma_req_complete(req, s.status);
-		else if (s.todo & RPCRDMA_STEP_PULL)
+		else if (s.todo & RPCRDMA_ACT_PULL)
 			rpcrdma_req_pull(req, ep);
-		else if (s.todo & RPCRDMA_STEP_AGAIN)
+		else if (s.todo & RPCRDMA_ACT_AGAIN)
 			rpcrdma_req_send_again(rqst->rq_xprt, req);
-		else if (s.todo & RPCRDMA_STEP_LEAVE)
+		else if (s.todo & RPCRDMA_ACT_LEAVE)
 			rpcrdma_unpin(rqst->rq_xprt, rqst);
 
-		if (s.todo & RPCRDMA_STEP_DONE)
+		if (s.todo & RPCRDMA_ACT_DONE)
 			rpcrdma_ep_send_done(ep, s.xid, s.handle);
-	} while (s.todo & RPCRDMA_STEP_INVALIDATE &&
+	} while (s.todo & RPCRDMA_ACT_INVALIDATE &&
 		 rpcrdma_req_invalidate(req, ep, &s));
 }
 
@@ -410,10 +410,10 @@ static noinline void rpcrdma_req_answered(struct rpcrdma_req *req,
 static noinline void rpcrdma_requester_stray(struct rpcrdma_ep *ep,
 					     struct rpcrdma_recv *rv, bool bad)
 {
-	struct rpcrdma_step s = rpcrdma_exchange_stray(&rv->rx, bad);
+	struct rpcrdma_actions s = rpcrdma_exchange_stray(&rv->rx, bad);
 
 	rpcrdma_recv_put(rv);
-	if (s.todo & RPCRDMA_STEP_DONE)
+	if (s.todo & RPCRDMA_ACT_DONE)
 		rpcrdma_ep_send_done(ep, s.xid, s.handle);
 }
 

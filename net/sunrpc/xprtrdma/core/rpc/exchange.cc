@@ -43,7 +43,7 @@ void go(struct rpcrdma_exchange *x, stage next)
 	x->state = static_cast<u8>(next);
 }
 
-struct rpcrdma_step step(u32 todo)
+struct rpcrdma_actions actions(u32 todo)
 {
 	return { .todo = todo,
 		 .status = 0,
@@ -109,9 +109,9 @@ bool may_place(const struct rpcrdma_exchange *x,
 	       a->length <= a->layout.head;
 }
 
-struct rpcrdma_step end(struct rpcrdma_exchange *x, u32 todo, int status)
+struct rpcrdma_actions end(struct rpcrdma_exchange *x, u32 todo, int status)
 {
-	struct rpcrdma_step s = step(todo | RPCRDMA_STEP_COMPLETE);
+	struct rpcrdma_actions s = actions(todo | RPCRDMA_ACT_COMPLETE);
 
 	go(x, stage::OVER);
 	s.status = status;
@@ -129,7 +129,7 @@ bool stream_ok(const struct rpcrdma_exchange *x, u32 length, const void *first)
 }
 
 /* Return the actions once no MR is exposed (any more). */
-struct rpcrdma_step finish(struct rpcrdma_exchange *x, const void *first)
+struct rpcrdma_actions finish(struct rpcrdma_exchange *x, const void *first)
 {
 	const int octets = static_cast<int>(x->parts.octets);
 
@@ -137,20 +137,20 @@ struct rpcrdma_step finish(struct rpcrdma_exchange *x, const void *first)
 	case stage::PLACED:
 		return end(x, 0, octets);
 	case stage::KEPT:
-		return end(x, RPCRDMA_STEP_PLACE | RPCRDMA_STEP_PUT, octets);
+		return end(x, RPCRDMA_ACT_PLACE | RPCRDMA_ACT_PUT, octets);
 	case stage::IN_CHUNK: {
 		if (stream_ok(x, x->placed.reply_octets, first)) {
 			/*
 			 * Its chunk has the complete buffer, or the memory
 			 * around a result.
 			 */
-			const u32 move =
-				x->lists.nr_writes ? RPCRDMA_STEP_MOVE : 0;
+			const u32 move = x->lists.nr_writes ? RPCRDMA_ACT_MOVE :
+							      0;
 
 			return end(x, move, octets);
 		}
-		struct rpcrdma_step s =
-			end(x, RPCRDMA_STEP_REPORT, BAD_REPLY_STATUS);
+		struct rpcrdma_actions s =
+			end(x, RPCRDMA_ACT_REPORT, BAD_REPLY_STATUS);
 
 		x->placed = {};
 		s.reason =
@@ -159,22 +159,22 @@ struct rpcrdma_step finish(struct rpcrdma_exchange *x, const void *first)
 	}
 	case stage::PROVIDED:
 		go(x, stage::PULLING);
-		return step(RPCRDMA_STEP_PULL);
+		return actions(RPCRDMA_ACT_PULL);
 	case stage::FAILED:
 		return end(x, 0, x->status);
 	case stage::REFUSED:
-		return step(RPCRDMA_STEP_AGAIN);
+		return actions(RPCRDMA_ACT_AGAIN);
 	default:
-		return step(0);
+		return actions(0);
 	}
 }
 
 /* Continue with @next, after an invalidation if there are MRs. */
-struct rpcrdma_step proceed(struct rpcrdma_exchange *x, stage next)
+struct rpcrdma_actions proceed(struct rpcrdma_exchange *x, stage next)
 {
 	go(x, next);
 	if (x->lists.nr_segs)
-		return step(RPCRDMA_STEP_INVALIDATE);
+		return actions(RPCRDMA_ACT_INVALIDATE);
 	return finish(x, nullptr);
 }
 
@@ -182,15 +182,15 @@ struct rpcrdma_step proceed(struct rpcrdma_exchange *x, stage next)
  * Refuse a Reply that cannot be used. Its RPC ends (DR 4.1.3, VT A.1) once its memory
  * is out of the peer's reach, because another attempt might get such a Reply again.
  */
-struct rpcrdma_step refuse(struct rpcrdma_exchange *x, u32 todo, int status,
-			   const char *reason)
+struct rpcrdma_actions refuse(struct rpcrdma_exchange *x, u32 todo, int status,
+			      const char *reason)
 {
-	struct rpcrdma_step s;
+	struct rpcrdma_actions s;
 
 	x->status = status;
 	x->placed = {};
 	s = proceed(x, stage::FAILED);
-	s.todo |= todo | RPCRDMA_STEP_REPORT;
+	s.todo |= todo | RPCRDMA_ACT_REPORT;
 	s.reason = reason;
 	return s;
 }
@@ -278,26 +278,26 @@ enum rpcrdma_claimed rpcrdma_exchange_claim_reply(
 }
 
 /* The Responder must be notified when this end has finished (DR 4.1.2). */
-struct rpcrdma_step rpcrdma_exchange_stray(const struct rpcrdma_rx *rx,
-					   bool bad)
+struct rpcrdma_actions rpcrdma_exchange_stray(const struct rpcrdma_rx *rx,
+					      bool bad)
 {
-	struct rpcrdma_step s = step(RPCRDMA_STEP_PUT);
+	struct rpcrdma_actions s = actions(RPCRDMA_ACT_PUT);
 
 	/* For a bad one, the DONE was queued when it arrived. */
 	if (!bad && rpcrdma_reply_needs_done(rx))
-		s.todo |= RPCRDMA_STEP_DONE;
+		s.todo |= RPCRDMA_ACT_DONE;
 	s.xid = rx->xid;
 	s.handle = rx->lists.inv_handle;
 	return s;
 }
 
 /* Process a Reply that has chunks or invalidates a handle, or is a bad one. */
-[[gnu::noinline]] static struct rpcrdma_step
+[[gnu::noinline]] static struct rpcrdma_actions
 reply_by_chunks(struct rpcrdma_exchange *x, const struct rpcrdma_conn *conn,
 		const struct rpcrdma_arrival *a)
 {
 	const struct rpcrdma_rx *rx = a->rx;
-	struct rpcrdma_step s;
+	struct rpcrdma_actions s;
 	u32 length = a->length;
 	int status;
 
@@ -305,11 +305,11 @@ reply_by_chunks(struct rpcrdma_exchange *x, const struct rpcrdma_conn *conn,
 	    (!a->exposed ||
 	     !rpcrdma_invalidation_ok(conn, &x->lists, a->inv_handle)))
 		return refuse(
-			x, RPCRDMA_STEP_PUT | RPCRDMA_STEP_CLOSE,
+			x, RPCRDMA_ACT_PUT | RPCRDMA_ACT_CLOSE,
 			BAD_REPLY_STATUS,
 			"the peer invalidated a handle that its RPC did not provide");
 	if (a->bad)
-		return refuse(x, RPCRDMA_STEP_PUT, rx->error.status,
+		return refuse(x, RPCRDMA_ACT_PUT, rx->error.status,
 			      "it violates the protocol");
 	status = rpcrdma_check_reply(conn, &x->lists, rx, &x->placed);
 	if (status) {
@@ -332,30 +332,30 @@ reply_by_chunks(struct rpcrdma_exchange *x, const struct rpcrdma_conn *conn,
 	}
 	if (x->placed.reply_octets) {
 		s = proceed(x, stage::IN_CHUNK);
-		s.todo |= RPCRDMA_STEP_PUT;
+		s.todo |= RPCRDMA_ACT_PUT;
 		return s;
 	}
 	if (x->lists.nr_segs && !may_place(x, a))
 		return proceed(x, stage::KEPT);
 	s = proceed(x, stage::PLACED);
-	s.todo |= RPCRDMA_STEP_PLACE | RPCRDMA_STEP_PUT;
+	s.todo |= RPCRDMA_ACT_PLACE | RPCRDMA_ACT_PUT;
 	return s;
 }
 
-struct rpcrdma_step rpcrdma_exchange_reply(struct rpcrdma_exchange *x,
-					   const struct rpcrdma_conn *conn,
-					   const struct rpcrdma_arrival *a)
+struct rpcrdma_actions rpcrdma_exchange_reply(struct rpcrdma_exchange *x,
+					      const struct rpcrdma_conn *conn,
+					      const struct rpcrdma_arrival *a)
 {
 	const struct rpcrdma_rx *rx = a->rx;
 
 	if (stage_of(x) != stage::CLAIMED)
-		return step(0);
+		return actions(0);
 	x->xid = rx->xid;
 	if (!is_plain(x, rx, a->bad, a->inv_handle))
 		return reply_by_chunks(x, conn, a);
 	x->placed = {};
 	x->parts = divide(a->length, a->layout, x->placed);
-	return end(x, RPCRDMA_STEP_PLACE | RPCRDMA_STEP_PUT,
+	return end(x, RPCRDMA_ACT_PLACE | RPCRDMA_ACT_PUT,
 		   static_cast<int>(x->parts.octets));
 }
 
@@ -407,24 +407,24 @@ void rpcrdma_exchange_placed(struct rpcrdma_exchange *x)
 	go(x, stage::OVER);
 }
 
-struct rpcrdma_step rpcrdma_exchange_error(struct rpcrdma_exchange *x,
-					   int status)
+struct rpcrdma_actions rpcrdma_exchange_error(struct rpcrdma_exchange *x,
+					      int status)
 {
 	if (stage_of(x) != stage::CLAIMED)
-		return step(0);
+		return actions(0);
 	x->status = status;
 	x->placed = {};
 	return proceed(x, status ? stage::FAILED : stage::REFUSED);
 }
 
-struct rpcrdma_step rpcrdma_exchange_invalidated(struct rpcrdma_exchange *x,
-						 bool ok, const void *first)
+struct rpcrdma_actions rpcrdma_exchange_invalidated(struct rpcrdma_exchange *x,
+						    bool ok, const void *first)
 {
 	const stage was = stage_of(x);
-	u32 todo = RPCRDMA_STEP_CLOSE;
+	u32 todo = RPCRDMA_ACT_CLOSE;
 
 	if (was < stage::PLACED || was > stage::REFUSED)
-		return step(0);
+		return actions(0);
 	if (ok)
 		return finish(x, first);
 
@@ -433,26 +433,26 @@ struct rpcrdma_step rpcrdma_exchange_invalidated(struct rpcrdma_exchange *x,
 	 * retransmitted, or released, after the teardown.
 	 */
 	if (was == stage::KEPT || was == stage::PROVIDED)
-		todo |= RPCRDMA_STEP_PUT;
+		todo |= RPCRDMA_ACT_PUT;
 	if (was == stage::FAILED)
 		return end(x, todo, x->status);
 	go(x, stage::LOST);
-	return step(todo | RPCRDMA_STEP_LEAVE);
+	return actions(todo | RPCRDMA_ACT_LEAVE);
 }
 
-struct rpcrdma_step rpcrdma_exchange_pulled(struct rpcrdma_exchange *x,
-					    enum rpcrdma_pull how,
-					    const void *first)
+struct rpcrdma_actions rpcrdma_exchange_pulled(struct rpcrdma_exchange *x,
+					       enum rpcrdma_pull how,
+					       const void *first)
 {
-	struct rpcrdma_step s;
+	struct rpcrdma_actions s;
 
 	if (stage_of(x) != stage::PULLING)
-		return step(0);
+		return actions(0);
 
 	if (how == RPCRDMA_PULL_FAILED || how == RPCRDMA_PULL_SHORT) {
 		/* The end of the connection notifies the Responder, too. */
 		go(x, stage::LOST);
-		s = step(RPCRDMA_STEP_CLOSE | RPCRDMA_STEP_LEAVE);
+		s = actions(RPCRDMA_ACT_CLOSE | RPCRDMA_ACT_LEAVE);
 		s.reason = how == RPCRDMA_PULL_FAILED ?
 				   "an RDMA Read of a Reply failed" :
 				   "no resources to pull a Reply";
@@ -460,13 +460,12 @@ struct rpcrdma_step rpcrdma_exchange_pulled(struct rpcrdma_exchange *x,
 	}
 
 	if (how == RPCRDMA_PULL_OK && stream_ok(x, x->parts.head, first)) {
-		s = end(x, RPCRDMA_STEP_DONE,
-			static_cast<int>(x->parts.octets));
+		s = end(x, RPCRDMA_ACT_DONE, static_cast<int>(x->parts.octets));
 	} else {
 		x->placed = {};
-		s = end(x, RPCRDMA_STEP_DONE, BAD_REPLY_STATUS);
+		s = end(x, RPCRDMA_ACT_DONE, BAD_REPLY_STATUS);
 		if (how == RPCRDMA_PULL_OK) {
-			s.todo |= RPCRDMA_STEP_REPORT;
+			s.todo |= RPCRDMA_ACT_REPORT;
 			s.reason =
 				"the RPC message that was pulled has another XID than its header";
 		}
