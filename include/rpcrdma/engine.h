@@ -64,7 +64,7 @@
 #include "endpoint_control.h"
 #include "endpoint_receive.h"
 #include "endpoint_arrivals.h"
-#include "endpoint_regions.h"
+#include "endpoint_mrs.h"
 #include "endpoint_transfer.h"
 #include "quota.h"
 #include "quota_change.h"

@@ -33,7 +33,7 @@ struct rpcrdma_mr_limits {
 };
 
 /* An MR that is being filled. All zero at first. */
-struct rpcrdma_region {
+struct rpcrdma_mr_range {
 	u32 pages;
 	u32 octets;
 	u32 begin;		/* bytes of its first page that precede it */
@@ -41,7 +41,7 @@ struct rpcrdma_region {
 };
 
 /**
- * rpcrdma_region_gap() - check if a gap prevents memory from following the memory of an MR
+ * rpcrdma_mr_gap() - check if a gap prevents memory from following the memory of an MR
  * @limits: limits of an MR
  * @r: MR, which is not empty
  * @offset: of the memory, into a page
@@ -49,9 +49,9 @@ struct rpcrdma_region {
  *
  * Return: true if so.
  */
-static inline bool rpcrdma_region_gap(const struct rpcrdma_mr_limits *limits,
-				      const struct rpcrdma_region *r,
-				      u32 offset, u32 length)
+static inline bool rpcrdma_mr_gap(const struct rpcrdma_mr_limits *limits,
+				  const struct rpcrdma_mr_range *r,
+				  u32 offset, u32 length)
 {
 	if (limits->gaps)
 		return false;
@@ -61,7 +61,7 @@ static inline bool rpcrdma_region_gap(const struct rpcrdma_mr_limits *limits,
 }
 
 /**
- * rpcrdma_region_take() - add as much of a memory range to an MR as fits
+ * rpcrdma_mr_add() - add as much of a memory range to an MR as fits
  * @limits: limits of an MR
  * @r: MR
  * @offset: begin of the range, into a page
@@ -71,14 +71,14 @@ static inline bool rpcrdma_region_gap(const struct rpcrdma_mr_limits *limits,
  * accepts some bytes.
  * Return: the number of bytes added; 0 means that a new MR is needed.
  */
-static inline u32 rpcrdma_region_take(const struct rpcrdma_mr_limits *limits,
-				      struct rpcrdma_region *r, u32 offset,
-				      u32 length)
+static inline u32 rpcrdma_mr_add(const struct rpcrdma_mr_limits *limits,
+				 struct rpcrdma_mr_range *r, u32 offset,
+				 u32 length)
 {
 	const u32 in_page = (1u << limits->page_shift) - 1;
 	u32 n = length, room, beyond;
 
-	if (r->octets && rpcrdma_region_gap(limits, r, offset, length))
+	if (r->octets && rpcrdma_mr_gap(limits, r, offset, length))
 		return 0;
 	if (r->pages == limits->pages)
 		return 0;
@@ -112,22 +112,22 @@ static inline u32 rpcrdma_region_take(const struct rpcrdma_mr_limits *limits,
 }
 
 /**
- * rpcrdma_region_is_one() - fast path: check if memory is in one MR, without counting
+ * rpcrdma_mr_is_one() - fast path: check if memory is in one MR, without counting
  * @limits: limits of an MR
  * @offset: begin of the memory, into a page
  * @length: bytes of the memory, which continues in whole pages
  *
  * Return: true if it is; false if it may need more, or is empty.
  */
-static inline bool rpcrdma_region_is_one(const struct rpcrdma_mr_limits *limits,
-					 u32 offset, u32 length)
+static inline bool rpcrdma_mr_is_one(const struct rpcrdma_mr_limits *limits,
+				     u32 offset, u32 length)
 {
 	return length && !limits->apart && length <= limits->octets &&
 	       (u64)offset + length <= (u64)limits->pages << limits->page_shift;
 }
 
 /**
- * rpcrdma_region_count() - get the number of MRs needed to register memory
+ * rpcrdma_mr_count() - get the number of MRs needed to register memory
  * @limits: limits of an MR
  * @offset: begin of the memory, into a page
  * @length: bytes of the memory
@@ -136,18 +136,18 @@ static inline bool rpcrdma_region_is_one(const struct rpcrdma_mr_limits *limits,
  * Counting stops once the result exceeds RPCRDMA_MAX_SEGS.
  * Return: the number.
  */
-static inline u32 rpcrdma_region_count(const struct rpcrdma_mr_limits *limits,
-				       u32 offset, u32 length)
+static inline u32 rpcrdma_mr_count(const struct rpcrdma_mr_limits *limits,
+				   u32 offset, u32 length)
 {
 	const u32 in_page = (1u << limits->page_shift) - 1;
 	u32 count = 0, n;
 
-	if (rpcrdma_region_is_one(limits, offset, length))
+	if (rpcrdma_mr_is_one(limits, offset, length))
 		return 1;
 	while (length && count <= RPCRDMA_MAX_SEGS) {
-		struct rpcrdma_region r = { 0, 0, 0, 0 };
+		struct rpcrdma_mr_range r = { 0, 0, 0, 0 };
 
-		n = rpcrdma_region_take(limits, &r, offset, length);
+		n = rpcrdma_mr_add(limits, &r, offset, length);
 		offset = (offset + n) & in_page;
 		length -= n;
 		count++;

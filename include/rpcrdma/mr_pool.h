@@ -12,7 +12,7 @@
  *
  * A device may have no MRs left. After RPCRDMA_POOL_FAILURES consecutive attempts that
  * allocated none, the pool is starved: Calls are planned with the MRs that exist
- * (rpcrdma_call_regions()), and the allocator retries less often until it succeeds.
+ * (rpcrdma_call_limit_mrs()), and the allocator retries less often until it succeeds.
  *
  * The user keeps the MRs, and serialises all calls for one pool. Context: any.
  */

@@ -50,7 +50,7 @@ struct rpcrdma_call {
 	u8 reverse;		/* sent by the server end */
 	u8 ddp;			/* 0: reduction not allowed (GSS i and p) */
 	u8 bulk;		/* the Reply is expected to be nearly reply_max */
-	/* Set by rpcrdma_call_regions() */
+	/* Set by rpcrdma_call_limit_mrs() */
 	u8 few_regions;		/* max_regions is a limit */
 	u16 max_regions;	/* for the chunks of the Call */
 	/* Set by rpcrdma_peer_limits_recall() */
@@ -108,12 +108,12 @@ bool rpcrdma_plan_one_chunk(const struct rpcrdma_conn *conn,
 			    struct rpcrdma_call_plan *plan);
 
 /**
- * rpcrdma_call_regions() - limit a Call to the MRs that @pool has, if the pool is starved
+ * rpcrdma_call_limit_mrs() - limit a Call to the MRs that @pool has, if the pool is starved
  * @call: Call
  * @pool: pool of MRs
  */
-static inline void rpcrdma_call_regions(struct rpcrdma_call *call,
-					const struct rpcrdma_mr_pool *pool)
+static inline void rpcrdma_call_limit_mrs(struct rpcrdma_call *call,
+					  const struct rpcrdma_mr_pool *pool)
 {
 	const u32 made = __atomic_load_n(&pool->made, __ATOMIC_RELAXED);
 

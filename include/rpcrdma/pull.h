@@ -17,7 +17,7 @@ extern "C" {
 /*
  * A Reply that the peer can pull, or will be able to (WP 8). Embed it in the
  * object that owns the Reply's memory. The first fields are private to the
- * engine, the others to the endpoint (endpoint_regions.h), except release.
+ * engine, the others to the endpoint (endpoint_mrs.h), except release.
  */
 struct rpcrdma_pull_entry {
 	struct rpcrdma_pull_entry *next;

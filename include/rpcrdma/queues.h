@@ -15,7 +15,7 @@ extern "C" {
  * struct rpcrdma_load - the maximum load of a connection
  * @window: Receives for RPC traffic
  * @sends: messages of RPC traffic
- * @regions: MRs that its peer is provided with; 0: none
+ * @mrs: MRs that its peer is provided with; 0: none
  * @reads: transfers by RDMA Read; 0: neither RDMA Reads nor RDMA Writes
  * @client: 1: the end of a client
  * @version_low: 1 if the peer may only have version 1
@@ -23,7 +23,7 @@ extern "C" {
 struct rpcrdma_load {
 	u32 window;
 	u32 sends;
-	u32 regions;
+	u32 mrs;
 	u32 reads;
 	u8 client;
 	u8 version_low;
@@ -40,12 +40,12 @@ void rpcrdma_load_fit(struct rpcrdma_load *load, u32 max_wrs);
  * struct rpcrdma_queue_limits - limits of a device
  * @wrs: maximum of Work Requests in a queue
  * @cqes: maximum of completions in a completion queue
- * @read_regions: 1: RDMA Reads need MRs
+ * @read_mrs: 1: RDMA Reads need MRs
  */
 struct rpcrdma_queue_limits {
 	u32 wrs;
 	u32 cqes;
-	u8 read_regions;
+	u8 read_mrs;
 };
 
 /**

@@ -27,7 +27,7 @@ enum {
 };
 
 struct rpcrdma_read_pool {
-	u32 regions;		/* MRs in the pool */
+	u32 mrs;		/* MRs in the pool */
 	u32 pages;		/* pages in an MR, at most; not 0 */
 	/* transfers queued, or to be queued once they are built */
 	u32 waiting;
@@ -35,7 +35,7 @@ struct rpcrdma_read_pool {
 
 /* One transfer. Zero it to begin, except for @reads. */
 struct rpcrdma_read_claim {
-	u32 regions;		/* MRs that it needs, at most */
+	u32 mrs;		/* MRs that it needs, at most */
 	u8 reads;		/* 0 for a Write: it needs no MRs and waits for none */
 	u8 waits;
 };
@@ -73,7 +73,7 @@ void rpcrdma_read_begin(struct rpcrdma_read_pool *pool,
 static inline bool rpcrdma_read_add(const struct rpcrdma_read_pool *pool,
 				    struct rpcrdma_read_claim *claim, u32 pages)
 {
-	claim->regions += (pages + pool->pages - 1) / pool->pages;
+	claim->mrs += (pages + pool->pages - 1) / pool->pages;
 	return !claim->waits;
 }
 
@@ -101,7 +101,7 @@ bool rpcrdma_read_short(struct rpcrdma_read_pool *pool,
 static inline bool rpcrdma_read_fits(const struct rpcrdma_read_pool *pool,
 				     const struct rpcrdma_read_claim *claim)
 {
-	return !claim->waits || claim->regions <= pool->regions;
+	return !claim->waits || claim->mrs <= pool->mrs;
 }
 
 /* The disposition of a transfer */

@@ -110,7 +110,7 @@ struct rpcrdma_mr {
 	bool			used;		/* posted since it was taken */
 };
 
-/* The MRs of a connection; see endpoint_regions.h */
+/* The MRs of a connection; see endpoint_mrs.h */
 struct rpcrdma_mrs {
 	struct rpcrdma_mr_pool pool;
 	struct rpcrdma_mr_limits limits;	/* the maximum of bytes is not used */
@@ -119,7 +119,7 @@ struct rpcrdma_mrs {
 	u32			notify_seq;	/* times that waiters were notified; atomic */
 };
 
-/* Invalidation of the MRs of a request; see endpoint_regions.h */
+/* Invalidation of the MRs of a request; see endpoint_mrs.h */
 struct rpcrdma_inv {
 	struct rpcrdma_work	work;		/* work.chain is the host's */
 	struct rpcrdma_ep_core	*core;

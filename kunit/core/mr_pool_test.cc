@@ -198,12 +198,12 @@ TEST(MrPool, StarvedAfterAWhile)
 	rpcrdma_mr_pool pool = pool_of(20);
 	rpcrdma_call call{};
 
-	rpcrdma_call_regions(&call, &pool);
+	rpcrdma_call_limit_mrs(&call, &pool);
 	EXPECT_EQ(call.few_regions, 0);
 	/* The last failure ends the wait, and the allocation is retried. */
 	EXPECT_EQ(starve(&pool), PAUSE | NOTIFY | LATER | LOG);
 	EXPECT_TRUE(rpcrdma_mr_pool_is_spent(&pool));
-	rpcrdma_call_regions(&call, &pool);
+	rpcrdma_call_limit_mrs(&call, &pool);
 	EXPECT_EQ(call.few_regions, 1);
 	EXPECT_EQ(call.max_regions, 0);
 	/* The retries continue without further log messages. */
@@ -219,7 +219,7 @@ TEST(MrPool, StarvedAfterAWhile)
 	EXPECT_EQ(make(&pool, 1), 0u);
 	EXPECT_FALSE(rpcrdma_mr_pool_is_starved(&pool));
 	EXPECT_EQ(pool.shortages, RPCRDMA_POOL_FAILURES + 5u);
-	rpcrdma_call_regions(&call, &pool);
+	rpcrdma_call_limit_mrs(&call, &pool);
 	EXPECT_EQ(call.few_regions, 0);
 	EXPECT_EQ(rpcrdma_mr_pool_get(&pool), TAKEN | ALLOCATE);
 	rpcrdma_mr_pool_put(&pool, 1, true);

@@ -92,14 +92,14 @@ std::vector<filled> map(const rpcrdma_mr_limits &limits,
 	u32 skip = 0;
 
 	for (size_t i = 0; i < memory.size();) {
-		rpcrdma_region r{};
+		rpcrdma_mr_range r{};
 		u32 before = ~0u, first = ~0u;
 
 		for (; i < memory.size(); i++, skip = 0) {
 			const vec &v = memory[i];
 			const u32 at = (v.offset + skip) % page;
-			const u32 n = rpcrdma_region_take(&limits, &r, at,
-							  v.length - skip);
+			const u32 n = rpcrdma_mr_add(&limits, &r, at,
+						     v.length - skip);
 
 			if (!n)
 				break;
@@ -174,8 +174,7 @@ TEST(MrSplit, Counted)
 	for (const auto &c : cases) {
 		const rpcrdma_mr_limits limits = limits_of(c.pages, c.octets);
 
-		EXPECT_EQ(rpcrdma_region_count(&limits, c.offset, c.length),
-			  c.count)
+		EXPECT_EQ(rpcrdma_mr_count(&limits, c.offset, c.length), c.count)
 			<< c.octets << " " << c.offset << " " << c.length;
 	}
 }
@@ -186,7 +185,7 @@ TEST(MrSplit, CountingIsBounded)
 	for (const u32 octets : { 1u, 3u, 100u }) {
 		const rpcrdma_mr_limits limits = limits_of(256, octets);
 
-		EXPECT_EQ(rpcrdma_region_count(&limits, 7, 1 << 30),
+		EXPECT_EQ(rpcrdma_mr_count(&limits, 7, 1 << 30),
 			  RPCRDMA_MAX_SEGS + 1u);
 	}
 }
@@ -276,7 +275,7 @@ TEST(MrSplit, CountedAsTheyAreFilled)
 			map(limits, run(offset, length));
 
 		ASSERT_EQ(octets_of(all), length);
-		ASSERT_EQ(rpcrdma_region_count(&limits, offset, length),
+		ASSERT_EQ(rpcrdma_mr_count(&limits, offset, length),
 			  std::min<u32>(static_cast<u32>(all.size()),
 					RPCRDMA_MAX_SEGS + 1));
 	}
@@ -341,7 +340,7 @@ TEST(MrSplit, AddAtMostTheirMaximum)
 			const std::vector<vec> more = run(offset, length);
 
 			memory.insert(memory.end(), more.begin(), more.end());
-			most += rpcrdma_region_count(&limits, offset, length);
+			most += rpcrdma_mr_count(&limits, offset, length);
 		}
 		ASSERT_LE(map(limits, memory).size(), most);
 	}

@@ -15,7 +15,7 @@ constexpr rpcrdma_load server_load(u8 version_low = RPCRDMA_VERS_2)
 {
 	return { .window = 64,
 		 .sends = 64,
-		 .regions = 100,
+		 .mrs = 100,
 		 .reads = 48,
 		 .client = 0,
 		 .version_low = version_low };
@@ -25,7 +25,7 @@ constexpr rpcrdma_load client_load()
 {
 	return { .window = 64,
 		 .sends = 64,
-		 .regions = 100,
+		 .mrs = 100,
 		 .reads = 0,
 		 .client = 1,
 		 .version_low = RPCRDMA_VERS_1 };
@@ -54,7 +54,7 @@ TEST(Queues, AClientsSendQueueHoldsTheMrsOfItsCalls)
 
 	EXPECT_EQ(rpcrdma_queues_for(&load, &PLENTY).slots,
 		  64u + RPCRDMA_CONTROL_SENDS + 64);
-	load.regions = 0;
+	load.mrs = 0;
 	EXPECT_EQ(rpcrdma_queues_for(&load, &PLENTY).slots,
 		  64u + RPCRDMA_CONTROL_SENDS);
 	load.reads = 1;
@@ -88,7 +88,7 @@ TEST(Queues, TheLargestMessageFits)
 		rpcrdma_sq_init(&sq, rpcrdma_queues_depth(&queues, little.wrs),
 				load.sends, 1, 1);
 		EXPECT_TRUE(rpcrdma_sq_fits(&sq, RPCRDMA_MAX_SEGS + 1));
-		load.regions = 0;
+		load.mrs = 0;
 		EXPECT_LT(rpcrdma_queues_for(&load, &PLENTY).slots,
 			  u32{ RPCRDMA_MAX_SEGS });
 	}
@@ -115,7 +115,7 @@ TEST(Queues, ReadsIntoMrsHaveMrsAndCompletions)
 	EXPECT_LT(queues.reads, 10u);
 	EXPECT_GT(queues.reads, 0u);
 	EXPECT_EQ(queues.send_cqes, queues.slots + 1 + queues.reads);
-	most.read_regions = 1;
+	most.read_mrs = 1;
 	queues = rpcrdma_queues_for(&load, &most);
 	EXPECT_EQ(queues.reads, 48u);
 	EXPECT_EQ(queues.send_cqes, queues.slots + 1 + 3 * 48);
@@ -130,7 +130,7 @@ TEST(Queues, TheDeviceBoundsThem)
 				rpcrdma_load load = {
 					.window = 65535,
 					.sends = 65535,
-					.regions = 65535,
+					.mrs = 65535,
 					.reads = 65535,
 					.client = client,
 					.version_low = version,
@@ -169,7 +169,7 @@ TEST(Queues, AShorterQueueScalesTheLoad)
 	rpcrdma_queues queues;
 	u32 before;
 
-	most.read_regions = 1;
+	most.read_mrs = 1;
 	queues = rpcrdma_queues_for(&load, &most);
 	EXPECT_TRUE(rpcrdma_queues_shorten(&queues));
 	EXPECT_EQ(queues.slots, (64u + RPCRDMA_CONTROL_SENDS + 32) / 2);

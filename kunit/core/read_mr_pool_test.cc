@@ -48,7 +48,7 @@ TEST(ReadMrPool, MrsAreCounted)
 
 	for (int i = 0; i < 5; i++) {
 		rpcrdma_read_add(&pool, &claim, pages[i]);
-		EXPECT_EQ(claim.regions, regions[i]);
+		EXPECT_EQ(claim.mrs, regions[i]);
 	}
 }
 
@@ -63,7 +63,7 @@ TEST(ReadMrPool, TransfersWaitForMrs)
 	/* No part of the transfer is set up before MRs for all of it are
 	 * available. */
 	EXPECT_FALSE(rpcrdma_read_add(&pool, &claim, 1));
-	EXPECT_EQ(claim.regions, 2u);
+	EXPECT_EQ(claim.mrs, 2u);
 	EXPECT_EQ(rpcrdma_read_whole(&claim, false), RPCRDMA_READ_QUEUE_TAIL);
 	EXPECT_EQ(rpcrdma_read_whole(&claim, true), RPCRDMA_READ_FAIL);
 
@@ -176,7 +176,7 @@ protected:
 	std::unique_ptr<transfer> put_together()
 	{
 		auto t = std::make_unique<transfer>();
-		u32 left = 1 + below(pool_.regions);
+		u32 left = 1 + below(pool_.mrs);
 
 		t->number = next_++;
 		t->claim.reads = true;
@@ -273,7 +273,7 @@ TEST_P(pool_test, AllAreServedInOrder)
 	while (!under_way_.empty())
 		end_one();
 	EXPECT_TRUE(waiting_.empty());
-	EXPECT_EQ(free_, pool_.regions);
+	EXPECT_EQ(free_, pool_.mrs);
 	EXPECT_EQ(pool_.waiting, 0u);
 }
 

@@ -217,8 +217,8 @@ static void credits_shrunk_send_queue(struct kunit *test)
 	for (client = 0; client < 2; client++) {
 		loop_max_send_wr[client] = 80;
 		loop_open(test);
-		KUNIT_EXPECT_LT(test, client ? pair->client.ep->core.rw.pool.regions :
-				pair->server.ep->core.rw.pool.regions,
+		KUNIT_EXPECT_LT(test, client ? pair->client.ep->core.rw.pool.mrs :
+				pair->server.ep->core.rw.pool.mrs,
 				client ? pair->client_params.reads :
 				pair->server_params.reads);
 		loop_traffic(test, pair, 4, 30, 100000, PAGE_SIZE, 0, true);

@@ -104,7 +104,7 @@ static void data_segments(struct kunit *test)
 
 /*
  * If the peer accepts only small segments, longer memory is split, into no more
- * segments than rpcrdma_region_count() returned.
+ * segments than rpcrdma_mr_count() returned.
  */
 static void data_small_segments(struct kunit *test)
 {
@@ -134,8 +134,8 @@ static void data_small_segments(struct kunit *test)
 		} while (rc == -EAGAIN);
 		KUNIT_EXPECT_EQ(test, rc, 0);
 		KUNIT_EXPECT_LE(test, (u32)lists->nr_segs,
-				rpcrdma_region_count(&limits, buf.ext[0].offset,
-						     buf.len));
+				rpcrdma_mr_count(&limits, buf.ext[0].offset,
+						 buf.len));
 		for (j = 0, octets = 0; j < lists->nr_segs; j++) {
 			KUNIT_EXPECT_LE(test, lists->segs[j].length, most[i]);
 			octets += lists->segs[j].length;

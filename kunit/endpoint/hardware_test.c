@@ -100,7 +100,7 @@ static void hardware_regions_run_dry(struct kunit *test)
 	t.region_depth = LOOP_REGION_PAGES;
 	pair->server_params.reads = LOOP_REGIONS;
 	loop_open_over(test, &t);
-	KUNIT_EXPECT_EQ(test, s->ep->core.rw.pool.regions, (u32)LOOP_REGIONS);
+	KUNIT_EXPECT_EQ(test, s->ep->core.rw.pool.mrs, (u32)LOOP_REGIONS);
 
 	/* Each is read in two ranges, each into one MR; see loop_pull(). */
 	KUNIT_ASSERT_EQ(test, loop_buf_alloc(&arg, 0, 4 * PAGE_SIZE), 0);

@@ -230,13 +230,13 @@ public:
 	/* Limit @call to the MRs of this connection. */
 	void limit_regions(rpcrdma_call *call) const
 	{
-		rpcrdma_call_regions(call, &mrs.pool);
+		rpcrdma_call_limit_mrs(call, &mrs.pool);
 	}
 	u32 count_regions(u32 at, u32 length) const
 	{
 		const rpcrdma_mr_limits limits = rpcrdma_core_mrs_limits(this);
 
-		return rpcrdma_region_count(
+		return rpcrdma_mr_count(
 			&limits, at & (params.page_octets() - 1), length);
 	}
 	/* Like the module's rpcrdma_mrs_map() */

@@ -275,12 +275,12 @@ int rpcrdma_port_part(struct rpcrdma_transfer *t, struct rpcrdma_local *local,
 	return rc;
 }
 
-u32 rpcrdma_port_region(struct rpcrdma_local *local, u32 at,
+u32 rpcrdma_port_mr_len(struct rpcrdma_local *local, u32 at,
 			const struct rpcrdma_mr_limits *limits, u32 octets)
 {
-	rpcrdma_region region{};
+	rpcrdma_mr_range region{};
 
-	return rpcrdma_region_take(
+	return rpcrdma_mr_add(
 		limits, &region,
 		(local->at + at) & ((1u << limits->page_shift) - 1), octets);
 }

@@ -13,5 +13,5 @@
 #include "endpoint/arrivals.cc"
 #include "endpoint/control.cc"
 #include "endpoint/teardown.cc"
-#include "endpoint/regions.cc"
+#include "endpoint/mrs.cc"
 #include "endpoint/pulled_reply.cc"

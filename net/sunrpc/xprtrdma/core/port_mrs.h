@@ -5,7 +5,7 @@
 #ifndef RPCRDMA_CORE_PORT_MRS_H
 #define RPCRDMA_CORE_PORT_MRS_H
 
-#include <rpcrdma/endpoint_regions.h>
+#include <rpcrdma/endpoint_mrs.h>
 
 #ifdef __cplusplus
 extern "C" {

@@ -32,7 +32,7 @@ int rpcrdma_port_part(struct rpcrdma_transfer *t, struct rpcrdma_local *local,
 		      bool prepare, struct rpcrdma_transfer_part **part);
 
 /**
- * rpcrdma_port_region - return the length of the memory that fits into one MR
+ * rpcrdma_port_mr_len - return the length of the memory that fits into one MR
  * @local: memory of this end
  * @at: byte of @local at which the MR begins
  * @limits: limits of an MR
@@ -41,7 +41,7 @@ int rpcrdma_port_part(struct rpcrdma_transfer *t, struct rpcrdma_local *local,
  * Context: no lock held.
  * Return: bytes; 0 if @local is shorter than @at.
  */
-u32 rpcrdma_port_region(struct rpcrdma_local *local, u32 at,
+u32 rpcrdma_port_mr_len(struct rpcrdma_local *local, u32 at,
 			const struct rpcrdma_mr_limits *limits, u32 octets);
 
 /**

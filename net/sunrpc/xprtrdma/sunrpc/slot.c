@@ -288,8 +288,8 @@ void rpcrdma_requester_buf_free(struct rpc_task *task)
 static u32 rpcrdma_req_count_pages(const struct rpcrdma_mr_limits *limits,
 				   const struct xdr_buf *buf)
 {
-	return rpcrdma_region_count(limits, offset_in_page(buf->page_base),
-				    buf->page_len);
+	return rpcrdma_mr_count(limits, offset_in_page(buf->page_base),
+				buf->page_len);
 }
 
 /* Count the segments for @len bytes of @buf, of which @pages are for all page data. */
@@ -301,10 +301,10 @@ static u32 rpcrdma_req_count(const struct rpcrdma_mr_limits *limits,
 	u32 page_len = min_t(u32, buf->page_len, len - head_len);
 
 	return pages +
-	       rpcrdma_region_count(limits, offset_in_page(head->iov_base),
-				    head_len) +
-	       rpcrdma_region_count(limits, offset_in_page(tail->iov_base),
-				    len - head_len - page_len);
+	       rpcrdma_mr_count(limits, offset_in_page(head->iov_base),
+				head_len) +
+	       rpcrdma_mr_count(limits, offset_in_page(tail->iov_base),
+				len - head_len - page_len);
 }
 
 void rpcrdma_req_call_data(const struct rpcrdma_req *req,
@@ -339,7 +339,7 @@ void rpcrdma_req_call_data(const struct rpcrdma_req *req,
 		call->result_max = rcv->page_len;
 	call->item_segs = rpcrdma_req_count_pages(&limits, snd);
 	call->result_segs = rpcrdma_req_count_pages(&limits, rcv);
-	rpcrdma_call_regions(call, &ep->core.mrs.pool);
+	rpcrdma_call_limit_mrs(call, &ep->core.mrs.pool);
 }
 
 void rpcrdma_req_call_rest(const struct rpcrdma_req *req,

@@ -37,7 +37,7 @@
 #include <rdma/rw.h>
 
 #include <rpcrdma/endpoint_receive.h>
-#include <rpcrdma/endpoint_regions.h>
+#include <rpcrdma/endpoint_mrs.h>
 #include <rpcrdma/engine.h>
 
 struct rpcrdma_ep;

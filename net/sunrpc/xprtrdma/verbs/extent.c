@@ -144,25 +144,25 @@ u32 rpcrdma_extent_count(const struct rpcrdma_extent_pos *pos, u32 octets)
  * Return how many bytes of the memory at @pos, at most @octets, fit into one MR
  * within @limits; 0 if there is no memory.
  */
-u32 rpcrdma_extent_region(const struct rpcrdma_extent_pos *pos,
+u32 rpcrdma_extent_mr_len(const struct rpcrdma_extent_pos *pos,
 			  const struct rpcrdma_mr_limits *limits, u32 octets)
 {
 	struct rpcrdma_extent_pos at = *pos;
-	struct rpcrdma_region region = {};
+	struct rpcrdma_mr_range region = {};
 	u32 n, taken;
 
 	/* Fast path: the rest of a single extent */
 	if (at.nr == 1 && at.ext->length - at.done <= octets) {
 		n = at.ext->length - at.done;
-		if (rpcrdma_region_is_one(limits, offset_in_page(at.ext->offset +
+		if (rpcrdma_mr_is_one(limits, offset_in_page(at.ext->offset +
 							      at.done), n))
 			return n;
 	}
 	while (at.nr && octets) {
 		n = min(octets, at.ext->length - at.done);
-		taken = rpcrdma_region_take(limits, &region,
-					    offset_in_page(at.ext->offset +
-							   at.done), n);
+		taken = rpcrdma_mr_add(limits, &region,
+				       offset_in_page(at.ext->offset +
+						      at.done), n);
 		if (taken < n)
 			break;
 		octets -= n;

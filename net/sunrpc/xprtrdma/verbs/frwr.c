@@ -9,7 +9,7 @@
  * the Send that conveys their handles, with one doorbell. Each use of an MR has another
  * handle. The peer invalidates one MR with its Send; the others are invalidated by a
  * chain of Work Requests before the RPC completes. The core decides which MR is used,
- * when it is invalidated, and when more are allocated (core/endpoint/regions.cc,
+ * when it is invalidated, and when more are allocated (core/endpoint/mrs.cc,
  * core/queue/mr_pool.cc). This file executes that on the device.
  *
  * Memory
@@ -64,7 +64,7 @@ void rpcrdma_mrs_init(struct rpcrdma_ep *ep)
 
 	INIT_DELAYED_WORK(&ep->mr_work, rpcrdma_mrs_work);
 	mrs->pool.most = ep->params.max_mrs;
-	ep->mr_pages = rpcrdma_region_pages(dev);
+	ep->mr_pages = rpcrdma_mr_pages(dev);
 	mrs->limits.page_shift = PAGE_SHIFT;
 	mrs->limits.pages = ep->mr_pages;
 	mrs->limits.gaps = rpcrdma_device_has_gaps(dev);
@@ -139,7 +139,7 @@ static u32 rpcrdma_mr_fill(struct rpcrdma_ep *ep, struct verbs_mr *mr,
 			   const struct rpcrdma_mr_limits *limits,
 			   struct rpcrdma_extent_pos *pos)
 {
-	u32 octets = rpcrdma_extent_region(pos, limits, U32_MAX);
+	u32 octets = rpcrdma_extent_mr_len(pos, limits, U32_MAX);
 	u32 nents = rpcrdma_extent_take(pos, octets, ep->max_element, mr->sg);
 
 	if (likely(nents))

@@ -184,7 +184,7 @@ struct rpcrdma_extent_pos {
 u32 rpcrdma_extent_take(struct rpcrdma_extent_pos *pos, u32 octets, u32 most,
 			struct scatterlist *sg);
 u32 rpcrdma_extent_count(const struct rpcrdma_extent_pos *pos, u32 octets);
-u32 rpcrdma_extent_region(const struct rpcrdma_extent_pos *pos,
+u32 rpcrdma_extent_mr_len(const struct rpcrdma_extent_pos *pos,
 			  const struct rpcrdma_mr_limits *limits, u32 octets);
 void rpcrdma_extent_skip(struct rpcrdma_extent_pos *pos, u32 octets);
 
@@ -194,7 +194,7 @@ void rpcrdma_extent_skip(struct rpcrdma_extent_pos *pos, u32 octets);
  * Return the number of pages of an MR of @dev, for this module's MRs and those of the
  * rdma_rw API.
  */
-static inline u32 rpcrdma_region_pages(const struct ib_device *dev)
+static inline u32 rpcrdma_mr_pages(const struct ib_device *dev)
 {
 	return clamp_t(u32, dev->attrs.max_fast_reg_page_list_len, 1,
 		       RPCRDMA_MAX_MR_PAGES);

@@ -45,7 +45,7 @@ static void rpcrdma_ep_qp_event(struct ib_event *event, void *context)
  * many elements. The rdma_rw API adds the Work Requests for these MRs to the Send
  * Queue. The CQ bounds the depth of that queue.
  */
-static bool rpcrdma_ep_read_regions(const struct rdma_cm_id *id)
+static bool rpcrdma_ep_read_mrs(const struct rdma_cm_id *id)
 {
 	return rdma_protocol_iwarp(id->device, id->port_num) ||
 	       id->device->attrs.max_sgl_rd;
@@ -59,7 +59,7 @@ static void rpcrdma_ep_set_parts(struct rpcrdma_ep *ep)
 						  PAGE_SHIFT);
 	rw->read_part = rpcrdma_core_part_octets(&ep->core, ep->qp->max_read_sge,
 						 PAGE_SHIFT);
-	rw->reads_into_mrs = rpcrdma_ep_read_regions(ep->id);
+	rw->reads_into_mrs = rpcrdma_ep_read_mrs(ep->id);
 	rw->limits.page_shift = PAGE_SHIFT;
 	rw->limits.pages = rw->pool.pages;
 	/* iWARP reads into MRs only; other devices need none for a few elements. */
@@ -119,7 +119,7 @@ static int rpcrdma_ep_create_qp(struct rpcrdma_ep *ep,
 	const struct rpcrdma_queue_limits most = {
 		.wrs		= dev->attrs.max_qp_wr,
 		.cqes		= dev->attrs.max_cqe,
-		.read_regions	= rpcrdma_ep_read_regions(ep->id),
+		.read_mrs	= rpcrdma_ep_read_mrs(ep->id),
 	};
 	struct rpcrdma_queues queues = rpcrdma_queues_for(load, &most);
 	const u32 slots = queues.slots;
@@ -137,7 +137,7 @@ static int rpcrdma_ep_create_qp(struct rpcrdma_ep *ep,
 		if (rdma_protocol_iwarp(dev, ep->id->port_num))
 			ep->core.signal_threshold = PAGE_SIZE;
 	}
-	ep->core.rw.pool.pages = rpcrdma_region_pages(dev);
+	ep->core.rw.pool.pages = rpcrdma_mr_pages(dev);
 	ep->pd = ib_alloc_pd(dev, 0);
 	if (IS_ERR(ep->pd)) {
 		rc = PTR_ERR(ep->pd);

@@ -139,11 +139,11 @@ void rpcrdma_port_unprepare(struct rpcrdma_transfer *t,
  * The rdma_rw API would split a transfer by itself, but it counts elements instead of
  * pages, and does not know about gaps.
  */
-u32 rpcrdma_port_region(struct rpcrdma_local *local, u32 at,
+u32 rpcrdma_port_mr_len(struct rpcrdma_local *local, u32 at,
 			const struct rpcrdma_mr_limits *limits, u32 octets)
 {
 	rpcrdma_local_seek(local, at);
-	return rpcrdma_extent_region(&local->pos, limits, octets);
+	return rpcrdma_extent_mr_len(&local->pos, limits, octets);
 }
 
 /* Free the memory of a part, unless it is that of the transfer. */

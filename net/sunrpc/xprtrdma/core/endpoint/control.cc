@@ -44,7 +44,7 @@ rpcrdma_load lower(const rpcrdma_ep_core *core, rpcrdma_ep_params *p,
 
 	rpcrdma_load load = { .window = p->window,
 			      .sends = p->sends,
-			      .regions = p->max_mrs,
+			      .mrs = p->max_mrs,
 			      .reads = p->reads,
 			      .client = core->life.client,
 			      .version_low = p->version_low };
@@ -365,7 +365,7 @@ int rpcrdma_core_queue_pair(struct rpcrdma_ep_core *core,
 		return rc;
 	rpcrdma_sq_init(&core->sq, rpcrdma_queues_depth(queues, wrs), p->sends,
 			p->reverse, ~u32{ 0 });
-	core->rw.pool.regions = queues->reads;
+	core->rw.pool.mrs = queues->reads;
 	core->control.queue_pair = true;
 	return 0;
 }

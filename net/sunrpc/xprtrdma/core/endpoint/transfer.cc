@@ -235,7 +235,7 @@ u32 part_length(rpcrdma_transfer *t, rpcrdma_local *local, u32 at, u32 left)
 	if (!rw->reads_into_mrs) [[likely]]
 		return min_u32(left, rw->read_part);
 	t->limits = rw->limits;
-	return rpcrdma_port_region(local, at, &t->limits, left);
+	return rpcrdma_port_mr_len(local, at, &t->limits, left);
 }
 
 /* Append the transfer of a segment, in parts. */

@@ -44,9 +44,9 @@ u32 slots_for(const struct rpcrdma_load *load, u32 max_wrs)
 	const u32 more = load->client ? load->sends : load->sends / 2;
 	u32 slots = load->sends + RPCRDMA_CONTROL_SENDS;
 
-	if (load->regions || load->reads)
+	if (load->mrs || load->reads)
 		slots += more;
-	if (load->regions)
+	if (load->mrs)
 		slots = max_u32(slots, MOST_REGIONS_SLOTS);
 	return min_u32(slots, max_wrs - DRAIN);
 }
@@ -79,11 +79,10 @@ rpcrdma_queues_for(const struct rpcrdma_load *load,
 	const u32 receives =
 		rpcrdma_window_receives(load->window) + spare + DRAIN;
 	const u32 slots = slots_for(load, most->wrs);
-	const u32 reads = most->read_regions ?
-				  load->reads :
-				  min_u32(load->reads, SPARE_READS);
-	const u32 read_wrs =
-		most->read_regions ? RPCRDMA_READ_REGION_WRS * reads : reads;
+	const u32 reads = most->read_mrs ? load->reads :
+					   min_u32(load->reads, SPARE_READS);
+	const u32 read_wrs = most->read_mrs ? RPCRDMA_READ_REGION_WRS * reads :
+					      reads;
 
 	return { .receives = receives,
 		 .slots = slots,

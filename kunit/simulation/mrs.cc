@@ -209,10 +209,10 @@ int endpoint::map_region(region *reg, const rpcrdma_mr_limits &limits,
 {
 	const u32 room = params.region_room ? params.region_room :
 					      params.region_size;
-	rpcrdma_region filled{};
-	const u32 n = rpcrdma_region_take(&limits, &filled,
-					  pos.at & (params.page_octets() - 1),
-					  pos.length);
+	rpcrdma_mr_range filled{};
+	const u32 n = rpcrdma_mr_add(&limits, &filled,
+				     pos.at & (params.page_octets() - 1),
+				     pos.length);
 
 	if (reg->taken)
 		w_.complain("an MR is used twice");
