@@ -550,12 +550,12 @@ static struct crypto_shash *loop_alloc_shash(const char *name, u32 type, u32 mas
 #include "../../net/sunrpc/xprtrdma/verbs/lifecycle.c"
 /* define_trace.h leaves CREATE_TRACE_POINTS defined. */
 #undef CREATE_TRACE_POINTS
-#include "../../net/sunrpc/xprtrdma/verbs/memory.c"
+#include "../../net/sunrpc/xprtrdma/verbs/charge.c"
 #include "../../net/sunrpc/xprtrdma/verbs/sq.c"
 #include "../../net/sunrpc/xprtrdma/verbs/extent.c"
 #include "../../net/sunrpc/xprtrdma/verbs/frwr.c"
 #include "../../net/sunrpc/xprtrdma/verbs/rw.c"
-#include "../../net/sunrpc/xprtrdma/verbs/expose.c"
+#include "../../net/sunrpc/xprtrdma/verbs/pulled_reply.c"
 #include "../../net/sunrpc/xprtrdma/verbs/send.c"
 #include "../../net/sunrpc/xprtrdma/verbs/recv.c"
 #include "../../net/sunrpc/xprtrdma/verbs/qp.c"

@@ -330,7 +330,7 @@ void crowd::run_after(u64 time)
 	w_.after(time, this, TICK);
 }
 
-/* The work item of verbs/memory.c */
+/* The work item of verbs/charge.c */
 void crowd::tick()
 {
 	/* Ignore a request that was replaced by an earlier one. */

@@ -110,7 +110,7 @@ void rpcrdma_ep_failed(struct rpcrdma_ep *ep, enum ib_wc_status status,
  */
 void rpcrdma_ep_write_space(struct rpcrdma_ep *ep);
 
-/* ---- memory.c ---- */
+/* ---- charge.c ---- */
 
 /*
  * Allocate a buffer of @size bytes for messages, near the device, and map it; *@addr is
@@ -221,7 +221,7 @@ void rpcrdma_rw_retry(struct work_struct *work);
 void rpcrdma_rw_late_begin(struct rpcrdma_ep *ep);
 void rpcrdma_rw_late_end(struct rpcrdma_ep *ep);
 
-/* ---- expose.c ---- */
+/* ---- pulled_reply.c ---- */
 
 void rpcrdma_exposed_overdue(struct work_struct *work);
 
