@@ -7,8 +7,8 @@
  * of the bulk argument, followed by the two arguments. The result is a length, followed
  * by the data.
  */
-#ifndef RPCRDMA_SHIM_PEER_H
-#define RPCRDMA_SHIM_PEER_H
+#ifndef RPCRDMA_LOOPBACK_PEER_H
+#define RPCRDMA_LOOPBACK_PEER_H
 
 #include <linux/sunrpc/clnt.h>
 #include <linux/sunrpc/sched.h>
@@ -175,4 +175,4 @@ void peer_refuse(struct peer *peer, u32 code, u32 arg0, u32 arg1);
 
 void pull_replies(struct kunit *test);
 
-#endif /* RPCRDMA_SHIM_PEER_H */
+#endif /* RPCRDMA_LOOPBACK_PEER_H */

@@ -113,7 +113,7 @@ static struct kpp_request *loop_kpp_request_alloc(struct crypto_kpp *tfm)
 #define crypto_kpp_set_secret(tfm, packed, len)	loop_kpp_set_secret(tfm, packed)
 #undef symbol_request
 #undef symbol_put
-#define symbol_request(function)		(loop_fault() ? NULL : shim_##function)
+#define symbol_request(function)		(loop_fault() ? NULL : loop_##function)
 #define symbol_put(function)			do { } while (0)
 #define loop_crypto_dh_key_len			loop_dh_key_len
 #define loop_crypto_dh_encode_key		loop_dh_encode_key

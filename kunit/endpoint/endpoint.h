@@ -4,8 +4,8 @@
  * removal, and device traits that can be configured. All but the last run over each
  * kind of device: memdev_test.c includes their sources once more.
  */
-#ifndef RPCRDMA_SHIM_ENDPOINT_H
-#define RPCRDMA_SHIM_ENDPOINT_H
+#ifndef RPCRDMA_LOOPBACK_ENDPOINT_H
+#define RPCRDMA_LOOPBACK_ENDPOINT_H
 
 #include "../lib/loopback.h"
 
@@ -116,4 +116,4 @@ void listen_device_removed(struct kunit *test);
 void listen_device_replaced(struct kunit *test);
 void listen_address_changed(struct kunit *test);
 
-#endif /* RPCRDMA_SHIM_ENDPOINT_H */
+#endif /* RPCRDMA_LOOPBACK_ENDPOINT_H */

@@ -8,8 +8,8 @@
  * wrappers count allocations and mappings, and check rules that software devices do not
  * check. On request they inject failures or drop Work Requests.
  */
-#ifndef RPCRDMA_SHIM_H
-#define RPCRDMA_SHIM_H
+#ifndef RPCRDMA_LOOPBACK_H
+#define RPCRDMA_LOOPBACK_H
 
 #include <kunit/test.h>
 #include <linux/atomic.h>
@@ -104,7 +104,7 @@ void loop_listener_event(struct rpcrdma_listener *l, int type);
 
 /* ---- Host authentication ---- */
 
-#define LOOP_IDENTITY	"shim.example.test"
+#define LOOP_IDENTITY	"loopback.example.test"
 
 enum {
 	/* Look-ups of a handshake: client, server, client's proofs, server's proofs */
@@ -295,4 +295,4 @@ extern bool loop_iwarp;
 /* The device under test if it is the one in memory, or NULL */
 extern struct memdev *loop_memdev;
 
-#endif /* RPCRDMA_SHIM_H */
+#endif /* RPCRDMA_LOOPBACK_H */

@@ -7,8 +7,8 @@
  * status and result length. Data generated from the seed follow inline, or are conveyed
  * by a Read chunk at the end of the Call and a Write chunk for the result.
  */
-#ifndef RPCRDMA_SHIM_PAIR_H
-#define RPCRDMA_SHIM_PAIR_H
+#ifndef RPCRDMA_LOOPBACK_PAIR_H
+#define RPCRDMA_LOOPBACK_PAIR_H
 
 #include "loopback.h"
 #include "../../net/sunrpc/xprtrdma/verbs/internal.h"
@@ -51,4 +51,4 @@ void loop_side_init(struct loop_side *side, u32 xid);
 /* Accept a connection as the server of the pair @priv. */
 int loop_incoming(void *priv, struct rpcrdma_ep *ep);
 
-#endif /* RPCRDMA_SHIM_PAIR_H */
+#endif /* RPCRDMA_LOOPBACK_PAIR_H */

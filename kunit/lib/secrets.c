@@ -29,7 +29,7 @@ struct key *loop_key(const char *secret, size_t octets)
 
 struct key *loop_identity_key(const char *identity)
 {
-	return loop_new_key(&key_type_user, "rpcrdma-peer:shim", identity,
+	return loop_new_key(&key_type_user, "rpcrdma-peer:loopback", identity,
 			    strlen(identity));
 }
 

@@ -53,7 +53,7 @@ int loop_mem_suite_init(struct kunit_suite *suite)
 	if (!md)
 		md = memdev_add("mem0");
 	if (IS_ERR(md)) {
-		pr_err("rpcrdma_shim_test: the device in memory needs a network device mem0 with an IPv4 address\n");
+		pr_err("rpcrdma_loopback_test: the device in memory needs a network device mem0 with an IPv4 address\n");
 		return PTR_ERR(md);
 	}
 	loop_memdev = md;
@@ -70,7 +70,7 @@ int loop_suite_init(struct kunit_suite *suite)
 	 * Fail without a device, because a pass without any test would be misleading.
 	 */
 	if (!loop_find_address()) {
-		pr_err("rpcrdma_shim_test: no RDMA device with an IPv4 address; create one first, for example rxe on a dummy netdev\n");
+		pr_err("rpcrdma_loopback_test: no RDMA device with an IPv4 address; create one first, for example rxe on a dummy netdev\n");
 		return -ENODEV;
 	}
 	return rpcrdma_ep_init();
