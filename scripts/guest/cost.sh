@@ -112,7 +112,8 @@ reconnects()
 	do_umount $MNT
 }
 
-# Connections, without and with host authentication
+# Connections, without and with host authentication, and with Diffie-Hellman in it, whose
+# calculations take most of the time of this guest
 connecting()
 {
 	reconnects connect $1
@@ -121,8 +122,11 @@ connecting()
 	set_auth 2 2
 	echo 0 >$AUTH_PARAMETERS/auth_dh
 	reconnects connect+auth $1
+	echo 2 >$AUTH_PARAMETERS/auth_dh
+	reconnects connect+auth+dh 4
 	echo 1 >$AUTH_PARAMETERS/auth_dh
-	[ "$(grep -c ' auth=authenticated ' $RUN/connections)" -eq 2 ]
+	[ "$(grep -c ' auth=authenticated .* auth_dh=none ' $RUN/connections)" -eq 2 ]
+	[ "$(grep -c ' auth=authenticated .* auth_dh=ffdhe3072 ' $RUN/connections)" -eq 2 ]
 	set_auth 1 1
 	drop_secret
 }
