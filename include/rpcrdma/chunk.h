@@ -185,11 +185,25 @@ int rpcrdma_lists_add_segment(struct rpcrdma_lists *lists, u32 handle,
 			      u32 length, u64 offset);
 
 /**
+ * rpcrdma_lists_choose_inv_handle() - choose inv_handle among any number of segments
+ * @lists: chunk lists
+ *
+ * The slow path of rpcrdma_lists_set_inv_handle().
+ */
+void rpcrdma_lists_choose_inv_handle(struct rpcrdma_lists *lists);
+
+/**
  * rpcrdma_lists_set_inv_handle() - set inv_handle to the largest segment's (6.2.4), if there is
  *	a segment
  * @lists: chunk lists
  */
-void rpcrdma_lists_set_inv_handle(struct rpcrdma_lists *lists);
+static inline void rpcrdma_lists_set_inv_handle(struct rpcrdma_lists *lists)
+{
+	if (__builtin_expect(lists->nr_segs == 1 && lists->segs[0].length, 1))
+		lists->inv_handle = lists->segs[0].handle;
+	else
+		rpcrdma_lists_choose_inv_handle(lists);
+}
 
 #ifdef __cplusplus
 }

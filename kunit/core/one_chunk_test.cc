@@ -390,6 +390,83 @@ TEST(OneChunk, RepliesAreProcessedTheSame)
 		&e->x, e->rx.get(), exchanges::HANDLE, &e->a.layout));
 }
 
+/* Expect the header that the general function writes for @lists. */
+static void expect_same_header(const rpcrdma_conn *conn, rpcrdma_kind kind,
+			       rpcrdma_format format, bool more,
+			       const rpcrdma_lists &lists)
+{
+	const u32 octets = rpcrdma_header_octets(conn, &lists);
+	const u32 flags = (kind == RPCRDMA_KIND_REPLY ? 1 : 0) | (more ? 2 : 0);
+
+	for (u32 size : { octets - 1, octets, octets + 100 }) {
+		std::vector<u8> fast(octets + 200, 0xa5), general = fast;
+		const u32 length = rpcrdma_encode_rpc(
+			conn, fast.data(), size, kind, format, X, more, &lists);
+
+		ASSERT_EQ(length, size < octets ? 0 : octets);
+		ASSERT_EQ(length,
+			  rpcrdma_encode_header(conn, general.data(), size, X,
+						format == RPCRDMA_SPECIAL ?
+							RDMA2_NOMSG :
+							RDMA2_MSG,
+						flags, &lists));
+		ASSERT_EQ(fast, general);
+	}
+}
+
+/* Of version 1, too, and of lists that are not for the fast path */
+TEST(OneChunk, HeadersAreEncodedTheSame)
+{
+	auto e = requester();
+
+	for (u8 version : { RPCRDMA_VERS_2, RPCRDMA_VERS_1 })
+		for (u32 chunks = 0; chunks < 16; chunks++) {
+			auto lists = std::make_unique<rpcrdma_lists>();
+
+			rpcrdma_lists_init(lists.get());
+			lists->inv_handle = 31;
+			if (chunks & 1)
+				add_read(lists.get(), 20, 1, 100);
+			if (chunks & 2)
+				add_write(lists.get(), 1, 5000);
+			if (chunks & 4)
+				add_reply(lists.get(), 1, 300);
+			if (chunks & 8 && chunks != 8)
+				rpcrdma_lists_add_segment(lists.get(), 9, 8,
+							  u64{ 1 } << 40);
+			e->conn.version = version;
+			for (rpcrdma_kind kind :
+			     { RPCRDMA_KIND_CALL, RPCRDMA_KIND_REPLY })
+				for (rpcrdma_format format :
+				     { RPCRDMA_INLINE, RPCRDMA_SPECIAL })
+					for (bool more : { false, true })
+						expect_same_header(&e->conn,
+								   kind, format,
+								   more,
+								   *lists);
+		}
+}
+
+/* The handle of the only segment is chosen as among several. */
+TEST(OneChunk, TheHandleToInvalidate)
+{
+	for (u32 segs = 0; segs <= 2; segs++)
+		for (u32 length : { 0u, 1u, 4096u }) {
+			auto a = std::make_unique<rpcrdma_lists>();
+
+			rpcrdma_lists_init(a.get());
+			rpcrdma_lists_add_write(a.get());
+			for (u32 i = 0; i < segs; i++)
+				rpcrdma_lists_add_segment(a.get(), 40 + i,
+							  length + i, 0);
+			auto b = std::make_unique<rpcrdma_lists>(*a);
+
+			rpcrdma_lists_set_inv_handle(a.get());
+			rpcrdma_lists_choose_inv_handle(b.get());
+			EXPECT_EQ(a->inv_handle, b->inv_handle);
+		}
+}
+
 /* A reserved flag is ignored, and makes the message take the general path. */
 TEST(OneChunk, MessagesAreReceivedTheSame)
 {

@@ -234,59 +234,70 @@ template <u32 HEADER>
 }
 
 /*
+ * Receive a message with a matching header, a Call or a Reply, that may have one chunk.
+ * Returns false if the message is another one, or needs other checks; only @rx has been
+ * changed then.
+ */
+template <bool REPLY>
+[[gnu::always_inline]] inline bool
+receive_match(struct rpcrdma_conn *conn, span<v2::ONE_CHUNK_HEADER_OCTETS> m,
+	      u32 length, struct rpcrdma_rx *rx, verdict &verdict)
+{
+	constexpr u32 payload = v2::ONE_CHUNK_HEADER_OCTETS;
+	const struct rpcrdma_props *own = &conn->cfg.props;
+	const v2::prefix prefix =
+		v2::decode_prefix(span<RPCRDMA_V2_PREFIX>{ m });
+	struct rpcrdma_lists *const lists = &rx->lists;
+	/* A Reply returns this end's own Write chunk: its segment has no limit. */
+	const list_limits limits = {
+		.reads = !REPLY,
+		.writes = 1,
+		.segs = REPLY ? 1 : own->rcsiz,
+		.segment = REPLY ? ~0u : own->rssiz,
+		.any_order = false,
+	};
+
+	if (!decode_one({ m.octets(), payload,
+			  RPCRDMA_V2_PREFIX + sizeof(u32) },
+			limits, lists))
+		return false;
+	fill_whole(rx, prefix.xid, payload, length);
+	lists->inv_handle = m.word<RPCRDMA_V2_PREFIX>();
+	if (!REPLY && lists->nr_reads &&
+	    (lists->reads[0].position < RPC_MIN_OCTETS ||
+	     lists->reads[0].position > rx->total_length))
+		return false;
+	if (!count_message(conn) || !take_credits(conn, prefix)) {
+		verdict = RPCRDMA_RX_CLOSE;
+		return true;
+	}
+	verdict = REPLY ? RPCRDMA_RX_REPLY : RPCRDMA_RX_CALL;
+	count_one(conn, REPLY, lists, &conn->counters.bytes_received);
+	return true;
+}
+
+/*
  * Fast path: receive a Call at a server with one Read chunk or Write chunk of one
- * segment, or a Reply with such a Write chunk. Returns false if the message is another
- * one, or needs other checks; only @rx has been changed then.
+ * segment, or a Reply with such a Write chunk. Returns false as receive_match() does.
  */
 [[gnu::always_inline]] inline bool
 receive_one_chunk(struct rpcrdma_conn *conn, const void *msg, u32 length,
 		  struct rpcrdma_rx *rx, verdict &verdict)
 {
 	constexpr u32 payload = v2::ONE_CHUNK_HEADER_OCTETS;
-	const struct rpcrdma_props *own = &conn->cfg.props;
 
 	if (!is_usual(conn) || length < payload + RPC_MIN_OCTETS)
 		return false;
 
 	const span<payload + RPC_MIN_OCTETS> m{ msg };
-
-	if (!matches<payload>(conn, m, 0))
-		return false;
-
-	const v2::prefix prefix =
-		v2::decode_prefix(span<RPCRDMA_V2_PREFIX>{ m });
-	const bool reply = prefix.flags & RDMA2_F_RESPONSE;
+	const span<payload> header{ m };
+	const bool reply = m.word<v2::OFF_FLAGS>() & RDMA2_F_RESPONSE;
 
 	/* Forward direction only, because few clients accept chunks in reverse Calls */
-	if (reply != conn->cfg.client)
+	if (reply != conn->cfg.client || !matches<payload>(conn, m, 0))
 		return false;
-
-	/* A Reply returns this end's own Write chunk: its segment has no limit. */
-	const list_limits limits = {
-		.reads = !reply,
-		.writes = 1,
-		.segs = reply ? 1 : own->rcsiz,
-		.segment = reply ? ~0u : own->rssiz,
-		.any_order = false,
-	};
-	struct rpcrdma_lists *const lists = &rx->lists;
-
-	fill_plain(rx, prefix.xid, payload, length,
-		   m.word<RPCRDMA_V2_PREFIX>());
-	if (!decode_one({ msg, length, RPCRDMA_V2_PREFIX + sizeof(u32) },
-			limits, lists))
-		return false;
-	if (lists->nr_reads && (lists->reads[0].position < RPC_MIN_OCTETS ||
-				lists->reads[0].position > rx->total_length))
-		return false;
-	if (!count_message(conn) || !take_credits(conn, prefix)) {
-		verdict = RPCRDMA_RX_CLOSE;
-		return true;
-	}
-	verdict = reply ? RPCRDMA_RX_REPLY : RPCRDMA_RX_CALL;
-	count_complete(conn, reply ? RPCRDMA_KIND_REPLY : RPCRDMA_KIND_CALL,
-		       RPCRDMA_INLINE, lists, &conn->counters.bytes_received);
-	return true;
+	return reply ? receive_match<true>(conn, header, length, rx, verdict) :
+		       receive_match<false>(conn, header, length, rx, verdict);
 }
 
 /*

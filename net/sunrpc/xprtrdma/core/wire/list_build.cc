@@ -3,6 +3,7 @@
  * Building chunk lists, and encoding them into headers.
  */
 #include "codec.hh"
+#include "one_chunk.hh"
 
 namespace rpcrdma
 {
@@ -101,6 +102,7 @@ int rpcrdma_lists_add_segment(struct rpcrdma_lists *lists, u32 handle,
 {
 	const bool read = !lists->has_reply && !lists->nr_writes;
 	struct rpcrdma_chunk *chunk;
+	u32 before = 0;
 
 	if (lists->has_reply)
 		chunk = &lists->reply;
@@ -111,9 +113,10 @@ int rpcrdma_lists_add_segment(struct rpcrdma_lists *lists, u32 handle,
 	else
 		return -1;
 
+	if (lists->nr_segs)
+		before = read ? octets_pulled(lists) : octets_pushed(lists);
 	if (lists->nr_segs >= segment_room(lists) ||
-	    length > RPCRDMA_MAX_CHUNK_OCTETS - (read ? octets_pulled(lists) :
-							octets_pushed(lists)))
+	    length > RPCRDMA_MAX_CHUNK_OCTETS - before)
 		return -1;
 	segment_at(lists, lists->nr_segs++) = {
 		.handle = handle,
@@ -125,7 +128,7 @@ int rpcrdma_lists_add_segment(struct rpcrdma_lists *lists, u32 handle,
 	return 0;
 }
 
-void rpcrdma_lists_set_inv_handle(struct rpcrdma_lists *lists)
+void rpcrdma_lists_choose_inv_handle(struct rpcrdma_lists *lists)
 {
 	lists->inv_handle = largest_segment(lists);
 }
@@ -189,6 +192,16 @@ u32 rpcrdma_encode_rpc(const struct rpcrdma_conn *conn, void *buf, u32 size,
 	const u32 htype = format == RPCRDMA_SPECIAL ? RDMA2_NOMSG : RDMA2_MSG;
 	u32 flags = kind == RPCRDMA_KIND_REPLY ? +RDMA2_F_RESPONSE : 0;
 
+	/* Fast path: the usual message with a chunk */
+	if (format == RPCRDMA_INLINE && !more && lists &&
+	    has_one_segment(lists) && conn->version == RPCRDMA_VERS_2 &&
+	    size >= v2::ONE_CHUNK_HEADER_OCTETS) [[likely]] {
+		xdr_writer out{ buf };
+
+		out = v2::encode_prefix(out, xid, RDMA2_MSG, flags);
+		out.word(lists->inv_handle);
+		return encode_one(out, lists).offset();
+	}
 	if (more)
 		flags |= RDMA2_F_MORE;
 	return rpcrdma_encode_header(conn, buf, size, xid, htype, flags, lists);

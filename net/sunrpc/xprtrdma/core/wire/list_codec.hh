@@ -86,12 +86,11 @@ empty_lists(struct rpcrdma_lists *lists, u32 inv_handle)
 }
 
 /*
- * Fill @rx for a message that is a complete Call or Reply without chunks, after
- * a header of that length.
+ * Fill @rx, but not its lists, for a message that is a complete Call or Reply after a
+ * header of that length.
  */
-[[gnu::always_inline]] static inline void fill_plain(struct rpcrdma_rx *rx,
-						     u32 xid, u32 header,
-						     u32 length, u32 inv_handle)
+[[gnu::always_inline]] static inline void
+fill_whole(struct rpcrdma_rx *rx, u32 xid, u32 header, u32 length)
 {
 	rx->xid = xid;
 	rx->events = 0;
@@ -101,6 +100,14 @@ empty_lists(struct rpcrdma_lists *lists, u32 inv_handle)
 	rx->payload_length = length - header;
 	rx->total_length = length - header;
 	rx->error.status = 0;
+}
+
+/* The same for a message without chunks */
+[[gnu::always_inline]] static inline void fill_plain(struct rpcrdma_rx *rx,
+						     u32 xid, u32 header,
+						     u32 length, u32 inv_handle)
+{
+	fill_whole(rx, xid, header, length);
 	empty_lists(&rx->lists, inv_handle);
 }
 

@@ -52,6 +52,23 @@ encode_segment(xdr_writer out, const struct rpcrdma_segment &seg)
 	}
 }
 
+/* Return true if @max permits a chunk of the segment @seg only. */
+[[gnu::always_inline]] static inline bool
+takes_segment(const list_limits &max, const struct rpcrdma_segment &seg)
+{
+	return max.segs && seg.length <= max.segment &&
+	       seg.length <= RPCRDMA_MAX_CHUNK_OCTETS;
+}
+
+/* Return a chunk of the first segment only. */
+[[gnu::always_inline]] static inline struct rpcrdma_chunk
+only_chunk(u32 position, u32 length)
+{
+	return {
+		.position = position, .length = length, .first = 0, .count = 1
+	};
+}
+
 /*
  * Fast path: decode lists that have nothing but one Read chunk or one Write
  * chunk of one segment. Returns false if the lists, or these limits, need the
@@ -63,29 +80,35 @@ decode_one(xdr_reader in, const list_limits &max, struct rpcrdma_lists *lists)
 	if (!in.has(ONE_CHUNK_OCTETS))
 		return false;
 
-	/* A Read segment with its Position; or no more, and a Write chunk */
-	const u32 more = in.word(), second = in.word();
-	const bool read = more == 1 && second % sizeof(u32) == 0;
+	/*
+	 * A Read segment with its Position; or no more, and a Write chunk. In each
+	 * branch all offsets are constants.
+	 */
+	const u32 more = in.word();
 
-	if (!read && (more || second != 1 || in.word() != 1))
+	if (more == 1) {
+		const u32 position = in.word();
+		const struct rpcrdma_segment seg = decode_segment(in);
+
+		if ((in.word() | in.word() | in.word()) ||
+		    position % sizeof(u32) || !max.reads ||
+		    !takes_segment(max, seg))
+			return false;
+		lists->reads[0] = only_chunk(position, seg.length);
+		lists->segs[0] = seg;
+		one_chunk(lists, true);
+		return true;
+	}
+	if (more || in.word() != 1 || in.word() != 1)
 		return false;
 
 	const struct rpcrdma_segment seg = decode_segment(in);
 
-	if ((in.word() | in.word()) || (read && in.word()))
+	if ((in.word() | in.word()) || !max.writes || !takes_segment(max, seg))
 		return false;
-	if (!(read ? max.reads : max.writes) || !max.segs ||
-	    seg.length > max.segment || seg.length > RPCRDMA_MAX_CHUNK_OCTETS)
-		return false;
-
-	struct rpcrdma_chunk *const chunk = read ? lists->reads : lists->writes;
-
-	chunk->position = read ? second : 0;
-	chunk->length = seg.length;
-	chunk->first = 0;
-	chunk->count = 1;
+	lists->writes[0] = only_chunk(0, seg.length);
 	lists->segs[0] = seg;
-	one_chunk(lists, read);
+	one_chunk(lists, false);
 	return true;
 }
 
@@ -101,19 +124,43 @@ has_one_segment(const struct rpcrdma_lists *lists)
 [[gnu::always_inline, nodiscard]] static inline xdr_writer
 encode_one(xdr_writer out, const struct rpcrdma_lists *lists)
 {
-	const bool read = lists->nr_reads;
-
 	/* A Read segment with its Position; or no more, and a Write chunk */
-	out.word(read);
-	out.word(read ? lists->reads[0].position : 1);
-	if (!read)
+	if (lists->nr_reads) {
 		out.word(1);
-	out = encode_segment(out, lists->segs[0]);
-	out.word(0);
-	out.word(0);
-	if (read)
+		out.word(lists->reads[0].position);
+		out = encode_segment(out, lists->segs[0]);
 		out.word(0);
+	} else {
+		out.word(0);
+		out.word(1);
+		out.word(1);
+		out = encode_segment(out, lists->segs[0]);
+	}
+	out.word(0);
+	out.word(0);
 	return out;
+}
+
+/*
+ * count_complete() of a message in one piece with @lists, for which has_one_segment() is
+ * true; a Reply has no Read chunk.
+ */
+[[gnu::always_inline]] static inline void
+count_one(struct rpcrdma_conn *conn, bool reply,
+	  const struct rpcrdma_lists *lists, u64 *bytes)
+{
+	if (reply) {
+		count_reply(conn, RPCRDMA_INLINE);
+		*bytes += lists->segs[0].length;
+		return;
+	}
+	count_call(conn, RPCRDMA_INLINE);
+	if (lists->nr_reads) {
+		conn->counters.read_chunks++;
+		*bytes += lists->segs[0].length;
+	} else {
+		conn->counters.write_chunks++;
+	}
 }
 
 } // namespace rpcrdma
