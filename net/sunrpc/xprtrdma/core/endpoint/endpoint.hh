@@ -180,6 +180,27 @@ rpcrdma_send *pop_send_with_room(rpcrdma_ep_core *core, u32 octets);
 	t->left = 0;
 }
 
+/* Append @work to the posted work. */
+[[gnu::always_inline]] static inline void append_posted(rpcrdma_ep_core *core,
+							rpcrdma_work *work)
+{
+	work->next = nullptr;
+	*core->inflight_end = work;
+	core->inflight_end = &work->next;
+}
+
+/* Return true if the device took @work, and count it otherwise. */
+[[gnu::always_inline]] static inline bool count_post(rpcrdma_ep_core *core,
+						     const rpcrdma_work *work)
+{
+	if (work->post_failed) [[unlikely]]
+		rpcrdma_port_count(core, RPCRDMA_COUNT_POSTS_REFUSED);
+	return !work->post_failed;
+}
+
+/* From now on, a DONE or the time limit ends the exposure of @x. */
+void expose_reply(rpcrdma_ep_core *core, rpcrdma_pull_entry *x);
+
 /*
  * Post a stamped message. Its slots are reserved. Return false if the device refused
  * it; the same applies to the functions below. The work item is always consumed: if it
@@ -187,7 +208,18 @@ rpcrdma_send *pop_send_with_room(rpcrdma_ep_core *core, u32 octets);
  * work may be posted. If the completion of that work covers this item, the item is
  * reported as failed.
  */
-bool submit_send(rpcrdma_ep_core *core, rpcrdma_send *s);
+[[gnu::always_inline]] static inline bool submit_send(rpcrdma_ep_core *core,
+						      rpcrdma_send *s)
+{
+	if (s->exposed) [[unlikely]] {
+		expose_reply(core, s->exposed);
+		s->exposed = nullptr;
+	}
+	append_posted(core, &s->work);
+	core->conn.counters.bytes_sent += s->len;
+	s->work.post_failed = !rpcrdma_port_post_send(core, s);
+	return count_post(core, &s->work);
+}
 
 /* Count, stamp and post a queued message, or a message of a continued sequence. */
 bool post_send(rpcrdma_ep_core *core, rpcrdma_send *s);

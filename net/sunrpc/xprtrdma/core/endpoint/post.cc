@@ -44,28 +44,10 @@ constexpr char REFUSED_RDMA[] = "RDMA Work Requests could not be posted";
 constexpr char TOO_LONG[] =
 	"a Reply needs more Work Requests than the Send Queue has";
 
-/* Append @work to the posted work. */
-[[gnu::always_inline]] inline void append(rpcrdma_ep_core *core,
-					  rpcrdma_work *work)
-{
-	work->next = nullptr;
-	*core->inflight_end = work;
-	core->inflight_end = &work->next;
-}
-
-/* Return true if the device took @work, and count it otherwise. */
-[[gnu::always_inline]] inline bool count_post(rpcrdma_ep_core *core,
-					      const rpcrdma_work *work)
-{
-	if (work->post_failed) [[unlikely]]
-		rpcrdma_port_count(core, RPCRDMA_COUNT_POSTS_REFUSED);
-	return !work->post_failed;
-}
-
 bool post_work(rpcrdma_ep_core *core, rpcrdma_work *work)
 {
 	rpcrdma_sq_charge(&core->sq, &work->wrs);
-	append(core, work);
+	append_posted(core, work);
 	work->post_failed = !(work->kind == RPCRDMA_WORK_TRANSFER ?
 				      post_batch(core, work) :
 				      rpcrdma_port_post(core, work));
@@ -79,14 +61,6 @@ bool post_transfer(rpcrdma_ep_core *core)
 
 	list_remove(&work->list);
 	return post_work(core, work);
-}
-
-/* From now on, a DONE or the time limit ends the exposure of @x. */
-void expose_reply(rpcrdma_ep_core *core, rpcrdma_pull_entry *x)
-{
-	expose_mrs(&x->mrs);
-	rpcrdma_pull_sent(&core->conn, x, x->handle, rpcrdma_port_now_ms(core));
-	rpcrdma_port_arm_overdue(core, core->conn.cfg.done_ms);
 }
 
 /* Post a control message. False also means that memory was short. */
@@ -173,6 +147,13 @@ void retire_all(rpcrdma_ep_core *core, list_head *list, list_head *done_list)
 
 } // namespace
 
+void expose_reply(rpcrdma_ep_core *core, rpcrdma_pull_entry *x)
+{
+	expose_mrs(&x->mrs);
+	rpcrdma_pull_sent(&core->conn, x, x->handle, rpcrdma_port_now_ms(core));
+	rpcrdma_port_arm_overdue(core, core->conn.cfg.done_ms);
+}
+
 bool post_rdma(rpcrdma_ep_core *core, rpcrdma_work *work)
 {
 	if (is_closing(core))
@@ -191,18 +172,6 @@ bool post_rdma(rpcrdma_ep_core *core, rpcrdma_work *work)
 	}
 	core->todo |= RPCRDMA_TODO_RDMA_REFUSED;
 	return false;
-}
-
-bool submit_send(rpcrdma_ep_core *core, rpcrdma_send *s)
-{
-	if (s->exposed) [[unlikely]] {
-		expose_reply(core, s->exposed);
-		s->exposed = nullptr;
-	}
-	append(core, &s->work);
-	core->conn.counters.bytes_sent += s->len;
-	s->work.post_failed = !rpcrdma_port_post_send(core, s);
-	return count_post(core, &s->work);
 }
 
 bool post_send(rpcrdma_ep_core *core, rpcrdma_send *s)

@@ -201,8 +201,9 @@ int fall_short(rpcrdma_transfer *t, int rc)
  * Append a part: the peer's memory in @segment, and @local from @at on. Return 0 or a
  * negative errno: -E_RANGE, with nothing appended, if it has to be split further.
  */
-int add_part(rpcrdma_transfer *t, rpcrdma_local *local, u32 at,
-	     const rpcrdma_segment *segment)
+[[gnu::always_inline]] inline int add_part(rpcrdma_transfer *t,
+					   rpcrdma_local *local, u32 at,
+					   const rpcrdma_segment *segment)
 {
 	const rpcrdma_read_pool *pool = &t->core->rw.pool;
 	rpcrdma_transfer_part *part = nullptr;
@@ -262,6 +263,19 @@ int add_segment(rpcrdma_transfer *t, rpcrdma_local *local, u32 at,
 		left -= part.length;
 	}
 	return 0;
+}
+
+/* rpcrdma_core_transfer_end() */
+[[gnu::always_inline]] inline void end(rpcrdma_transfer *t, bool ok)
+{
+	rpcrdma_ep_core *core = t->core;
+
+	rpcrdma_port_transfer_ended(t, ok);
+	if (t->claim.waits || rpcrdma_read_wanted(&core->rw.pool)) [[unlikely]]
+		claim(t, CLAIM_OVER);
+	if (t->reply) [[unlikely]]
+		written(core, t->reply, ok);
+	rpcrdma_port_transfer_free(t);
 }
 
 /*
@@ -404,19 +418,12 @@ void rpcrdma_core_transfer_done(struct rpcrdma_work *work, bool ok)
 	if (ok && t->left) [[unlikely]]
 		rpcrdma_core_transfer_post(t);
 	else
-		rpcrdma_core_transfer_end(t, ok);
+		end(t, ok);
 }
 
 void rpcrdma_core_transfer_end(struct rpcrdma_transfer *t, bool ok)
 {
-	rpcrdma_ep_core *core = t->core;
-
-	rpcrdma_port_transfer_ended(t, ok);
-	if (t->claim.waits || rpcrdma_read_wanted(&core->rw.pool)) [[unlikely]]
-		claim(t, CLAIM_OVER);
-	if (t->reply) [[unlikely]]
-		written(core, t->reply, ok);
-	rpcrdma_port_transfer_free(t);
+	end(t, ok);
 }
 
 void rpcrdma_core_reads_retry(struct rpcrdma_ep_core *core)
