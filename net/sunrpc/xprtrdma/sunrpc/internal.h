@@ -20,13 +20,8 @@ void rpcrdma_req_put_mrs(struct rpcrdma_req *req);
  */
 void rpcrdma_req_take_back(struct rpcrdma_req *req);
 /*
- * Fill in the geometry of its Call for the engine, except for the segments of complete
- * messages and what was refused before.
+ * Fill in the fields that rpcrdma_req_call_data() leaves out, and which few Calls need.
  */
-void rpcrdma_req_call_data(const struct rpcrdma_req *req,
-			   const struct rpcrdma_ep *ep,
-			   struct rpcrdma_call *call);
-/* Fill in the remaining fields, which few Calls need. */
 void rpcrdma_req_call_rest(const struct rpcrdma_req *req,
 			   const struct rpcrdma_ep *ep,
 			   struct rpcrdma_call *call);

@@ -284,14 +284,6 @@ void rpcrdma_requester_buf_free(struct rpc_task *task)
 
 /* ---- The RPC of a slot ---- */
 
-/* Count the segments for the page data of @buf. */
-static u32 rpcrdma_req_count_pages(const struct rpcrdma_mr_limits *limits,
-				   const struct xdr_buf *buf)
-{
-	return rpcrdma_mr_count(limits, offset_in_page(buf->page_base),
-				buf->page_len);
-}
-
 /* Count the segments for @len bytes of @buf, of which @pages are for all page data. */
 static u32 rpcrdma_req_count(const struct rpcrdma_mr_limits *limits,
 			     const struct xdr_buf *buf, u32 len, u32 pages)
@@ -305,41 +297,6 @@ static u32 rpcrdma_req_count(const struct rpcrdma_mr_limits *limits,
 				head_len) +
 	       rpcrdma_mr_count(limits, offset_in_page(tail->iov_base),
 				len - head_len - page_len);
-}
-
-void rpcrdma_req_call_data(const struct rpcrdma_req *req,
-			   const struct rpcrdma_ep *ep,
-			   struct rpcrdma_call *call)
-{
-	const struct rpc_rqst *rqst = &req->rqst;
-	const struct xdr_buf *snd = &rqst->rq_snd_buf;
-	const struct xdr_buf *rcv = &rqst->rq_rcv_buf;
-	struct rpcrdma_mr_limits limits = rpcrdma_mrs_limits(ep);
-
-	memset(call, 0, sizeof(*call));
-	call->xid = be32_to_cpu(rqst->rq_xid);
-	call->length = snd->len;
-	call->reply_max = rpcrdma_xdr_room(rcv);
-	call->reverse = rqst->rq_xprt->bc_xprt != NULL;
-	call->retry_limits = req->x.retry_limits;
-	/* Integrity and privacy require the complete messages (11.2.2). */
-	call->ddp = rqst->rq_cred &&
-		    !test_bit(RPCAUTH_AUTH_DATATOUCH,
-			      &rqst->rq_cred->cr_auth->au_flags);
-	if (call->ddp && (snd->flags & XDRBUF_WRITE)) {
-		call->item_position = snd->head[0].iov_len;
-		call->item_length = snd->page_len;
-	}
-	/*
-	 * sunrpc provides an upper bound for the size of a Reply. Only for file data is
-	 * the Reply likely to be of that size: lists, ACLs and links seldom are.
-	 */
-	call->bulk = !!(rcv->flags & XDRBUF_READ);
-	if (call->ddp && call->bulk)
-		call->result_max = rcv->page_len;
-	call->item_segs = rpcrdma_req_count_pages(&limits, snd);
-	call->result_segs = rpcrdma_req_count_pages(&limits, rcv);
-	rpcrdma_call_limit_mrs(call, &ep->core.mrs.pool);
 }
 
 void rpcrdma_req_call_rest(const struct rpcrdma_req *req,

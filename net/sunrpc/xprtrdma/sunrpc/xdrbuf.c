@@ -65,10 +65,8 @@ static int rpcrdma_extent_add(struct rpcrdma_extent *ext, int n, u32 max,
 	return n + 1;
 }
 
-/* Describe a range that is not page data only; see rpcrdma_xdr_extents(). */
-static noinline int rpcrdma_xdr_parts(const struct xdr_buf *buf, u32 offset,
-				      u32 len, struct rpcrdma_extent *ext,
-				      u32 max)
+int rpcrdma_xdr_extents_parts(const struct xdr_buf *buf, u32 offset, u32 len,
+			      struct rpcrdma_extent *ext, u32 max)
 {
 	struct rpcrdma_xdr_range r;
 	int n;
@@ -90,21 +88,6 @@ static noinline int rpcrdma_xdr_parts(const struct xdr_buf *buf, u32 offset,
 	}
 	return rpcrdma_extent_add(ext, n, max, buf->tail[0].iov_base + r.tail,
 				  r.tail_len);
-}
-
-int rpcrdma_xdr_extents(const struct xdr_buf *buf, u32 offset, u32 len,
-			struct rpcrdma_extent *ext, u32 max)
-{
-	u32 head = buf->head[0].iov_len;
-
-	/* Fast path: page data only */
-	if (likely(len && max && offset >= head &&
-		   (u64)offset - head + len <= buf->page_len)) {
-		ext[0] = rpcrdma_extent_of_pages(buf->pages, buf->page_base +
-						 offset - head, len);
-		return 1;
-	}
-	return rpcrdma_xdr_parts(buf, offset, len, ext, max);
 }
 
 /*

@@ -29,6 +29,10 @@ static inline void rpcrdma_xdr_layout(const struct xdr_buf *buf,
 	layout->tail = buf->tail[0].iov_len;
 }
 
+/* rpcrdma_xdr_extents() of a range that is not page data only */
+int rpcrdma_xdr_extents_parts(const struct xdr_buf *buf, u32 offset, u32 len,
+			      struct rpcrdma_extent *ext, u32 max);
+
 /*
  * Describe the memory of @len bytes of @buf, starting at byte @offset. Head and tail
  * must be in the linear mapping (kmalloc or a page). Each part of @buf is an extent of
@@ -37,8 +41,21 @@ static inline void rpcrdma_xdr_layout(const struct xdr_buf *buf,
  * Return: the number of extents; -E2BIG if more than @max are needed; -EFAULT for
  * memory that cannot be described (beyond the buffer, a vmalloc address).
  */
-int rpcrdma_xdr_extents(const struct xdr_buf *buf, u32 offset, u32 len,
-			struct rpcrdma_extent *ext, u32 max);
+static inline int rpcrdma_xdr_extents(const struct xdr_buf *buf, u32 offset,
+				      u32 len, struct rpcrdma_extent *ext,
+				      u32 max)
+{
+	u32 head = buf->head[0].iov_len;
+
+	/* Fast path: page data only */
+	if (likely(len && max && offset >= head &&
+		   (u64)offset - head + len <= buf->page_len)) {
+		ext[0] = rpcrdma_extent_of_pages(buf->pages, buf->page_base +
+						 offset - head, len);
+		return 1;
+	}
+	return rpcrdma_xdr_extents_parts(buf, offset, len, ext, max);
+}
 
 void rpcrdma_xdr_copy_parts_out(const struct xdr_buf *buf, u32 offset, u32 len,
 				void *to);

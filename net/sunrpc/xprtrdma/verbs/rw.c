@@ -106,8 +106,9 @@ void rpcrdma_rw_free(struct rpcrdma_rw *rw)
 	rpcrdma_core_transfer_end(&rw->core, false);
 }
 
-int rpcrdma_port_prepare(struct rpcrdma_transfer *t,
-			 struct rpcrdma_transfer_part *part)
+/* rpcrdma_port_prepare() */
+static __always_inline int rpcrdma_rw_prepare(struct rpcrdma_transfer *t,
+					      struct rpcrdma_transfer_part *part)
 {
 	struct rpcrdma_rw_ctxt *ctxt = rpcrdma_rw_ctxt_of(part);
 	struct rpcrdma_ep *ep = rpcrdma_ep_of(t->core);
@@ -123,6 +124,12 @@ int rpcrdma_port_prepare(struct rpcrdma_transfer *t,
 	if (rc == -EINVAL && ep->core.rw.reads_into_mrs && t->claim.reads)
 		return -ERANGE;
 	return rc;
+}
+
+int rpcrdma_port_prepare(struct rpcrdma_transfer *t,
+			 struct rpcrdma_transfer_part *part)
+{
+	return rpcrdma_rw_prepare(t, part);
 }
 
 void rpcrdma_port_unprepare(struct rpcrdma_transfer *t,
@@ -187,7 +194,7 @@ int rpcrdma_port_part(struct rpcrdma_transfer *t, struct rpcrdma_local *local,
 	ctxt->handle = segment->handle;
 	ctxt->offset = segment->offset;
 	ctxt->core.elements = nents;
-	rc = prepare ? rpcrdma_port_prepare(t, &ctxt->core) : 0;
+	rc = prepare ? rpcrdma_rw_prepare(t, &ctxt->core) : 0;
 	if (unlikely(rc == -ERANGE)) {
 		rpcrdma_rw_ctxt_free(rw, ctxt);
 		return rc;
