@@ -80,15 +80,16 @@ enum rpcrdma_counter
 rpcrdma_counter_of_end(const struct rpcrdma_lifecycle_event *event, u8 stage);
 
 /**
- * rpcrdma_counter_of_setup() - get the counter for the time limit that ended a setup
+ * rpcrdma_counter_of_setup() - get the counter for the step or time limit that ended a setup
  * @life: the connection's lifecycle
+ * @stage: of the connection before @end
  * @end: the step END of its setup
  *
  * Return: the counter, or RPCRDMA_NR_COUNTERS if none counts that, or if an event ended the
  * setup: rpcrdma_counter_of_end() has the counter for it.
  */
 enum rpcrdma_counter
-rpcrdma_counter_of_setup(const struct rpcrdma_lifecycle *life,
+rpcrdma_counter_of_setup(const struct rpcrdma_lifecycle *life, u8 stage,
 			 const struct rpcrdma_setup_step *end);
 
 #ifdef __cplusplus

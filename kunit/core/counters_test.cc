@@ -118,18 +118,60 @@ TEST(Counters, NoAnswer)
 			e.make(reported ? 0 : lifecycle::LATE);
 
 		ASSERT_EQ(end.what, RPCRDMA_SETUP_END);
-		EXPECT_EQ(rpcrdma_counter_of_setup(&e.l, &end),
+		EXPECT_EQ(rpcrdma_counter_of_setup(
+				  &e.l, RPCRDMA_STAGE_CONNECTING, &end),
 			  reported ? RPCRDMA_NR_COUNTERS :
 				     RPCRDMA_COUNT_UNREACHABLE);
 	}
-	/* Setups that end here are no matter of the server. */
+}
+
+/*
+ * Without a device or a route, the request itself fails, or no event comes in
+ * time. Other failures of this end are no matter of the server, nor of the way
+ * to it.
+ */
+TEST(Counters, Unresolved)
+{
+	struct {
+		u32 resolved; /* of address and route */
+		int result;
+		rpcrdma_counter counter;
+	} const cases[] = {
+		{ 0, lifecycle::UNREACHABLE, RPCRDMA_COUNT_UNRESOLVED },
+		{ 0, lifecycle::NO_DEVICE, RPCRDMA_COUNT_UNRESOLVED },
+		{ 0, lifecycle::LATE, RPCRDMA_COUNT_UNRESOLVED },
+		{ 0, lifecycle::NO_MEMORY, RPCRDMA_NR_COUNTERS },
+		{ 1, lifecycle::UNREACHABLE, RPCRDMA_COUNT_UNRESOLVED },
+		{ 1, lifecycle::NO_MEMORY, RPCRDMA_NR_COUNTERS },
+		{ 2, lifecycle::NO_DEVICE, RPCRDMA_NR_COUNTERS },
+	};
+
+	for (const auto &c : cases) {
+		lifecycle::life e(true);
+
+		e.make();
+		for (u32 i = 0; i < c.resolved; i++) {
+			e.cm_event(RPCRDMA_CM_RESOLVED);
+			e.make();
+		}
+
+		const u8 stage = e.l.stage;
+		const rpcrdma_setup_step end = e.make(c.result);
+
+		ASSERT_EQ(end.what, RPCRDMA_SETUP_END);
+		EXPECT_EQ(rpcrdma_counter_of_setup(&e.l, stage, &end), c.counter)
+			<< c.resolved << " " << c.result;
+	}
+	/* An event has reported it, and was counted. */
 	lifecycle::life e(true);
 
 	e.make();
+	e.cm_event(RPCRDMA_CM_UNRESOLVED);
 
-	const rpcrdma_setup_step end = e.make(lifecycle::NO_MEMORY);
+	const rpcrdma_setup_step end = e.make();
 
-	EXPECT_EQ(rpcrdma_counter_of_setup(&e.l, &end), RPCRDMA_NR_COUNTERS);
+	EXPECT_EQ(rpcrdma_counter_of_setup(&e.l, RPCRDMA_STAGE_RESOLVING, &end),
+		  RPCRDMA_NR_COUNTERS);
 }
 
 /* Each failure has its counter, and nothing else has one. */

@@ -111,11 +111,20 @@ rpcrdma_counter_of_end(const struct rpcrdma_lifecycle_event *event, u8 stage)
 }
 
 enum rpcrdma_counter
-rpcrdma_counter_of_setup(const struct rpcrdma_lifecycle *life,
+rpcrdma_counter_of_setup(const struct rpcrdma_lifecycle *life, u8 stage,
 			 const struct rpcrdma_setup_step *end)
 {
+	/* An event has ended it. */
+	if (!end->step.todo)
+		return RPCRDMA_NR_COUNTERS;
+	/*
+	 * Without a device or a route, the request itself often fails, and no event
+	 * follows.
+	 */
+	if (stage == RPCRDMA_STAGE_RESOLVING || stage == RPCRDMA_STAGE_ROUTING)
+		return life->status == -E_NOMEM ? RPCRDMA_NR_COUNTERS :
+						  RPCRDMA_COUNT_UNRESOLVED;
 	/* The connection manager would retransmit for longer than a client waits. */
-	return end->step.todo && life->end == RPCRDMA_END_AWAY ?
-		       RPCRDMA_COUNT_UNREACHABLE :
-		       RPCRDMA_NR_COUNTERS;
+	return life->end == RPCRDMA_END_AWAY ? RPCRDMA_COUNT_UNREACHABLE :
+					       RPCRDMA_NR_COUNTERS;
 }

@@ -204,18 +204,22 @@ void count_end(rpcrdma_ep_core *core, const rpcrdma_lifecycle_event *event,
 	count_auth_failure(core);
 }
 
-rpcrdma_setup_step next_step_of_setup(rpcrdma_ep_core *core, int result)
+/* Return the next step of a setup. Set @stage to the stage before it. */
+rpcrdma_setup_step next_step_of_setup(rpcrdma_ep_core *core, int result,
+				      u8 *stage)
 {
 	const locked under(core);
 
+	*stage = core->life.stage;
 	return rpcrdma_lifecycle_next_setup(&core->life, &core->conn, result);
 }
 
 /* Count a setup that failed, and its cause if no event has been counted. */
-void count_failed_setup(rpcrdma_ep_core *core, const rpcrdma_setup_step *end)
+void count_failed_setup(rpcrdma_ep_core *core, u8 stage,
+			const rpcrdma_setup_step *end)
 {
 	const rpcrdma_counter cause =
-		rpcrdma_counter_of_setup(&core->life, end);
+		rpcrdma_counter_of_setup(&core->life, stage, end);
 
 	rpcrdma_port_count(core, core->life.client ?
 					 RPCRDMA_COUNT_CONNECTS_FAILED :
@@ -407,7 +411,9 @@ struct rpcrdma_setup_step rpcrdma_core_setup(struct rpcrdma_ep_core *core,
 					     int result)
 {
 	for (;;) {
-		const rpcrdma_setup_step m = next_step_of_setup(core, result);
+		u8 stage;
+		const rpcrdma_setup_step m =
+			next_step_of_setup(core, result, &stage);
 
 		switch (m.what) {
 		case RPCRDMA_SETUP_OBJECTS:
@@ -421,7 +427,7 @@ struct rpcrdma_setup_step rpcrdma_core_setup(struct rpcrdma_ep_core *core,
 
 			core->control.answer = m.answer;
 			if (m.status < 0)
-				count_failed_setup(core, &m);
+				count_failed_setup(core, stage, &m);
 			run_actions(core, &end);
 			return m;
 		}
