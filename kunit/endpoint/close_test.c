@@ -43,6 +43,27 @@ static void close_device_event(struct kunit *test)
 }
 
 /*
+ * After a Work Request has failed, the device flushes the Receives. Even if these are
+ * processed first, the connection is counted as lost to that failure.
+ */
+static void close_flushed_first(struct kunit *test)
+{
+	struct loop_pair *pair = loop_open(test);
+	struct ib_qp_attr error = { .qp_state = IB_QPS_ERR };
+	struct rpcrdma_ep *ep = pair->client.ep;
+	u64 failures = rpcrdma_counted(&init_net, RPCRDMA_COUNT_WR_FAILURES);
+
+	/* A completion is noted in a softirq; the work item that reports it is late. */
+	WRITE_ONCE(ep->failure_status, IB_WC_RETRY_EXC_ERR);
+	WRITE_ONCE(ep->failure, "no answer");
+	KUNIT_ASSERT_EQ(test, ib_modify_qp(ep->qp, &error, IB_QP_STATE), 0);
+	KUNIT_EXPECT_TRUE(test, loop_wait_gone(&pair->client));
+	KUNIT_EXPECT_TRUE(test, loop_wait_gone(&pair->server));
+	KUNIT_EXPECT_EQ(test, rpcrdma_counted(&init_net, RPCRDMA_COUNT_WR_FAILURES),
+			failures + 1);
+}
+
+/*
  * A service thread may reserve a Send context after the connection is closed and its
  * protection domain freed. All contexts set up so far are in use by other threads.
  */
@@ -531,6 +552,7 @@ static struct kunit_case close_cases[] = {
 	KUNIT_CASE(close_idle_by_client),
 	KUNIT_CASE(close_idle_by_server),
 	KUNIT_CASE(close_device_event),
+	KUNIT_CASE(close_flushed_first),
 	KUNIT_CASE(close_reserved_late),
 	KUNIT_CASE(close_by_many),
 	KUNIT_CASE(close_calls_held),
