@@ -113,8 +113,9 @@ bool proofs(const rpcrdma2_auth_request &request,
 	const std::unique_ptr<EVP_MAC, void (*)(EVP_MAC *)> mac{
 		EVP_MAC_fetch(nullptr, "HMAC", nullptr), EVP_MAC_free
 	};
+	/* Without a provider there is no HMAC. */
 	const std::unique_ptr<EVP_MAC_CTX, void (*)(EVP_MAC_CTX *)> context{
-		EVP_MAC_CTX_new(mac.get()), EVP_MAC_CTX_free
+		mac ? EVP_MAC_CTX_new(mac.get()) : nullptr, EVP_MAC_CTX_free
 	};
 
 	if (!context || request.hash > RPCRDMA2_AUTH_SHA512)
