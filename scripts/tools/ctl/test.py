@@ -22,7 +22,7 @@ sys.path.insert(0, str(HERE))
 
 from rpcrdma_ctl import doctor, main, metrics, netlink, status, top  # noqa: E402
 from rpcrdma_ctl import reload as reloading  # noqa: E402
-from rpcrdma_ctl.system import System  # noqa: E402
+from rpcrdma_ctl.system import NO_PROGRAM, System  # noqa: E402
 
 KERNEL = "6.1.0-50-amd64"
 UPDATES = f"/lib/modules/{KERNEL}/updates"
@@ -97,6 +97,7 @@ class Host(System):
         self.lost = None        # bytes of a packet's data from which on it is lost
         self.ran = []
         self.failing = ()       # programs
+        self.missing = ()
         self.starts = lambda: None
         self.is_root = lambda: True
         self.file("/proc/sys/kernel/osrelease", KERNEL)
@@ -148,6 +149,8 @@ class Host(System):
 
     def run(self, *command):
         self.ran.append(command)
+        if command[0] in self.missing:
+            return NO_PROGRAM, "no such file"
         if command[0] in self.failing:
             return 1, "it fails"
         if command[:2] == ("systemctl", "start"):
@@ -285,9 +288,15 @@ class Doctor(Test):
         self.host.route = "local 192.0.2.1 dev lo src 192.0.2.1"
         self.only()
 
-    def test_host_without_ping(self):
+    def test_host_that_does_not_answer(self):
         self.host.lost = 0
         self.only()
+
+    def test_mtu_unchecked(self):
+        for program in ("ping", "ip"):
+            self.host.missing = (program,)
+            self.only("mtu-unchecked")
+            self.assertIn(f"{program} cannot run [", self.run_tool("doctor")[1])
 
     def test_listener_missing(self):
         self.serve("tcp 2049")

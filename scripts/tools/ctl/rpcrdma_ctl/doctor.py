@@ -147,7 +147,13 @@ def check_paths(system, report, connections):
                  if connection["role"] == "client" and connection["remote"] and
                  connection["local"] and connection["remote"]["address"] == host]
         mtu = system.mtu_towards(host, local[0] if local else None)
-        if not mtu or system.ping(host, 56) is not True:
+        answers = system.ping(host, 56) if mtu else None
+        if mtu is None or (mtu and answers is None):
+            report.add("mtu-unchecked", NOTE,
+                       f"the MTU of the way to {host} was not checked: "
+                       f"{'ip' if mtu is None else 'ping'} cannot run",
+                       "install iproute2 and iputils-ping")
+        if not answers:
             continue
         if system.ping(host, mtu - (48 if ":" in host else 28)) is False:
             report.add("mtu-mismatch", ERROR,

@@ -10,6 +10,8 @@ import subprocess
 from . import netlink
 
 MODULE = "rpcrdma"
+# The exit status of a program that there is not, as in a shell
+NO_PROGRAM = 127
 
 
 class System:
@@ -44,7 +46,7 @@ class System:
             done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                   text=True, check=False, timeout=30)
         except (OSError, subprocess.TimeoutExpired) as error:
-            return 127, str(error)
+            return NO_PROGRAM, str(error)
         return done.returncode, done.stdout
 
     def netlink(self):
@@ -174,14 +176,16 @@ class System:
         return int(self.read(f"/sys/class/net/{netdev}/mtu") or 0)
 
     def mtu_towards(self, host, local):
-        """Return the MTU of the interface towards a host; 0 if there is none, or it is this host."""
+        """Return the MTU of the interface towards a host; 0: none, or this host; None: no ip."""
         command = ["ip", "-o", "route", "get", host] + (["from", local] if local else [])
         status, output = self.run(*command)
+        if status == NO_PROGRAM:
+            return None
         match = re.search(r" dev (\S+)", output)
         return self.mtu(match[1]) if match and not status and match[1] != "lo" else 0
 
     def ping(self, host, size):
-        """Return whether a host answers a packet of size bytes of data; None: no ping."""
+        """Return whether a host answers a packet of size bytes of data; None: ping cannot run."""
         status, _ = self.run("ping", "-n", "-q", "-c", "2", "-W", "1", "-M", "do",
                              "-s", str(size), host)
         return {0: True, 1: False}.get(status)
