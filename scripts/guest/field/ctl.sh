@@ -92,7 +92,7 @@ ctl_listener_lost()
 }
 
 # Replies that the client cannot pull in time: its packets get lost until the server takes the
-# Replies back.
+# Replies back. The connection ends soon after that.
 ctl_never_pulled()
 {
 	set_format pulled
@@ -102,8 +102,7 @@ ctl_never_pulled()
 	LOAD_KIND=links
 	load_begin 600
 	impair server delay 20ms
-	wait_for 60 not_pulled
-	found ctl_server never-pulled
+	wait_for 120 not_pulled
 	screen never-pulled cat /tmp/ctl.log
 	heal
 	restore
@@ -115,12 +114,12 @@ ctl_never_pulled()
 
 overdue() { [ "$(sum_of server dones_overdue)" -gt 0 ]; }
 
-# Lose what the client sends for longer than svc_done_timeout.
+# Lose what the client sends for longer than svc_done_timeout, and until the doctor has looked.
 not_pulled()
 {
 	local status=0
 	impair client loss 100%
-	wait_for 3 overdue || status=$?
+	wait_for 3 overdue && look ctl_server doctor && grep -qF '[never-pulled]' /tmp/ctl.log || status=1
 	heal
 	impair server delay 20ms
 	return $status

@@ -334,6 +334,14 @@ class Doctor(Test):
         self.with_numbers(dones_overdue=3)
         self.only("never-pulled")
 
+    def test_connections_come_first(self):
+        order = []
+        modinfo = self.host.modinfo
+        self.host.modinfo = lambda name: order.append("modinfo") or modinfo(name)
+        self.host.family.connections = lambda: order.append("connections") or []
+        self.names()
+        self.assertEqual(order[0], "connections")
+
     def test_errors(self):
         self.with_numbers(errors_received=1)
         self.only("errors")

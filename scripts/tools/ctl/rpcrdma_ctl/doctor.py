@@ -377,16 +377,17 @@ def check_counters(report, counters):
 def findings(system):
     """Return all findings, the worst first."""
     report = Report()
-    check_module(system, report)
-    check_stack(system, report)
-    check_devices(system, report)
     connections, listeners, counters = [], [], []
+    # First: a connection in trouble may end while the rest is checked.
     try:
         family = system.netlink()
         connections, listeners = family.connections(), family.listeners()
         counters = family.counters()
     except (netlink.Unavailable, OSError):
         pass
+    check_module(system, report)
+    check_stack(system, report)
+    check_devices(system, report)
     check_server(system, report, listeners)
     check_mounts(system, report)
     check_connections(report, connections)
