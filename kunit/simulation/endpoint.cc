@@ -414,8 +414,12 @@ void endpoint::post_model_grants()
 	       rpcrdma_sq_room(&sq, 1)) {
 		rpcrdma_send *s = rpcrdma_core_send_get(this);
 
-		if (!s || rpcrdma_core_send_room(s, RPCRDMA_SMALL_SEND))
+		if (!s)
 			break;
+		if (rpcrdma_core_send_room(s, RPCRDMA_SMALL_SEND)) {
+			rpcrdma_core_send_put(s);
+			break;
+		}
 		s->len = rpcrdma_encode_header(&conn, s->buf, s->size, 0,
 					       RDMA2_NOMSG, 0, nullptr);
 		lock();
