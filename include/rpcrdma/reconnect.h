@@ -12,6 +12,18 @@ extern "C" {
 #endif
 
 /*
+ * The delay between two attempts, in milliseconds. It begins with the first value, and
+ * doubles up to the maximum: an NFSv4 client must contact the server once in a lease
+ * period, 90 s by default, and renews the lease after two thirds of it. The rest must not
+ * be spent waiting after an outage. An attempt costs the server, and the network, next to
+ * nothing.
+ */
+enum {
+	RPCRDMA_RECONNECT_FIRST_MS = 5000,
+	RPCRDMA_RECONNECT_MAX_MS = 10000,
+};
+
+/*
  * The reconnect procedure of a client: the actions for its connection, of which
  * it has one at a time, and their order. Meanwhile sunrpc blocks senders.
  */

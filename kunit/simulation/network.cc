@@ -103,7 +103,9 @@ u64 network::reconnect_delay()
 {
 	const u64 delay = backoff_;
 
-	backoff_ = backoff_ ? std::min(2 * backoff_, 60 * SECOND) : 3 * SECOND;
+	backoff_ = backoff_ ? std::min(2 * backoff_,
+				       RPCRDMA_RECONNECT_MAX_MS * MILLISECOND) :
+			      RPCRDMA_RECONNECT_FIRST_MS * MILLISECOND;
 	return delay;
 }
 

@@ -25,14 +25,8 @@ enum {
 /* Traditional values that sunrpc and administrators expect */
 #define RPCRDMA_BIND_TIMEOUT	(60UL * HZ)
 #define RPCRDMA_IDLE_TIMEOUT	(5UL * 60 * HZ)
-#define RPCRDMA_RECONNECT_FIRST	(5UL * HZ)
-/*
- * Maximum delay between two attempts. An NFSv4 client must contact the server once in a
- * lease period, 90 s by default, and renews the lease after two thirds of it: the rest
- * must not be spent waiting after an outage. An attempt costs the server, and the
- * network, next to nothing.
- */
-#define RPCRDMA_RECONNECT_MAX	(10UL * HZ)
+#define RPCRDMA_RECONNECT_FIRST	msecs_to_jiffies(RPCRDMA_RECONNECT_FIRST_MS)
+#define RPCRDMA_RECONNECT_MAX	msecs_to_jiffies(RPCRDMA_RECONNECT_MAX_MS)
 
 static const struct rpc_xprt_ops rpcrdma_client_ops;
 static struct xprt_class rpcrdma_client_class;
