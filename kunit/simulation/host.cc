@@ -157,10 +157,11 @@ void host::timed_out(rpc *task)
 	w_.tell("RPC %u waited too long", task->id);
 	if (!task->unanswered)
 		w_.complain("an RPC has no Reply for a minute");
+	/* A callback of nfsd is a soft task: it ends, and the connection stays. */
 	if (client_)
 		net_.reconnect_of(*this).drop();
-	else if (task->sent_on)
-		task->sent_on->close("an RPC waited too long");
+	else
+		kill(task);
 }
 
 rpc *host::any_task()
