@@ -220,6 +220,18 @@ u32 rpcrdma_admission_gone(struct rpcrdma_admission *all,
 void rpcrdma_admission_stop(struct rpcrdma_admission *all,
 			    void (*close)(struct rpcrdma_pending_conn *pending));
 
+/**
+ * rpcrdma_admission_is_idle() - check if no connection is left that was not accepted
+ * @all: the listener's account
+ *
+ * After rpcrdma_admission_stop() this remains so.
+ * Return: true if so.
+ */
+static inline bool rpcrdma_admission_is_idle(const struct rpcrdma_admission *all)
+{
+	return !all->all;
+}
+
 #ifdef __cplusplus
 }
 #endif

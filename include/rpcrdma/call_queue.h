@@ -55,6 +55,29 @@ static inline bool rpcrdma_calls_any(const struct rpcrdma_call_queue *q)
 }
 
 /**
+ * rpcrdma_calls_serve() - set the size of the largest Call that the service accepts
+ * @q: queue of Calls
+ * @octets: memory of that Call; 0: the service has ended, and no Call waits for memory
+ *	any more
+ */
+static inline void rpcrdma_calls_serve(struct rpcrdma_call_queue *q, u64 octets)
+{
+	q->max_octets = octets;
+}
+
+/**
+ * rpcrdma_calls_may_retry() - check if a Call may proceed because memory is available
+ *	again
+ * @q: queue of Calls
+ *
+ * Return: true if so.
+ */
+static inline bool rpcrdma_calls_may_retry(const struct rpcrdma_call_queue *q)
+{
+	return q->waiting.first;
+}
+
+/**
  * rpcrdma_calls_pass() - check if a thread may process a Call at once when it arrives
  * @q: queue of Calls
  * @call: Call
@@ -230,6 +253,20 @@ static inline u32 rpcrdma_spare_put(struct rpcrdma_spare_pages *spare, u32 nr)
 	if (nr > space)
 		nr = space;
 	spare->nr += nr;
+	return nr;
+}
+
+/**
+ * rpcrdma_spare_end() - stop keeping pages
+ * @spare: pages that are kept
+ *
+ * Return: the number of pages that the caller frees.
+ */
+static inline u32 rpcrdma_spare_end(struct rpcrdma_spare_pages *spare)
+{
+	const u32 nr = spare->nr;
+
+	spare->nr = 0;
 	return nr;
 }
 

@@ -25,7 +25,7 @@ struct queue {
 
 	explicit queue(u32 arrived = 0)
 	{
-		q.max_octets = LARGEST;
+		rpcrdma_calls_serve(&q, LARGEST);
 		q.arrived = arrived;
 	}
 	rpcrdma_queued_call *arrive(u64 octets = 0)
@@ -126,10 +126,12 @@ TEST(CallQueue, ACallWithoutMemoryIsOvertaken)
 	e.memory = PAGE;
 	e.expect({ b, d, f });
 	EXPECT_TRUE(rpcrdma_calls_any(&e.q));
+	EXPECT_TRUE(rpcrdma_calls_may_retry(&e.q));
 	/* The Call keeps its place before Calls that come later. */
 	f = e.wait(PAGE);
 	e.memory = 2 * PAGE;
 	e.expect({ a, c, f });
+	EXPECT_FALSE(rpcrdma_calls_may_retry(&e.q));
 }
 
 /* The last Call is removed, and others are queued after it. */
@@ -187,7 +189,7 @@ TEST(CallQueue, NothingIsPulledAheadWithoutNeedOrService)
 	queue e;
 
 	EXPECT_FALSE(e.early(e.arrive()));
-	e.q.max_octets = 0;
+	rpcrdma_calls_serve(&e.q, 0);
 	EXPECT_FALSE(e.early(e.arrive(PAGE)));
 	EXPECT_EQ(e.q.early_octets, 0u);
 }
@@ -292,8 +294,9 @@ TEST(CallQueue, UnusedPagesAreTrimmed)
 	/* None was used: the pages of one Call stay. */
 	EXPECT_EQ(rpcrdma_spare_trim(&spare, 100), 10u);
 	EXPECT_EQ(rpcrdma_spare_trim(&spare, 100), 0u);
-	EXPECT_EQ(spare.nr, 10u);
 	EXPECT_FALSE(rpcrdma_spare_is_large(&spare));
+	EXPECT_EQ(rpcrdma_spare_end(&spare), 10u);
+	EXPECT_EQ(rpcrdma_spare_end(&spare), 0u);
 }
 
 /* The Replies in progress count, and that to the Call which would be next. */

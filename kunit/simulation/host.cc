@@ -366,8 +366,7 @@ void host::write_space(endpoint &from)
 	service_queue &q = queue_of(from);
 
 	transmit_soon();
-	/* Some of the queued Calls may have waited for memory. */
-	q.data |= q.calls.waiting.first != nullptr;
+	q.data |= rpcrdma_calls_may_retry(&q.calls);
 	enqueue(q);
 	if (!waiting_.empty())
 		poll(1);

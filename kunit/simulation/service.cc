@@ -55,7 +55,7 @@ service_queue &host::queue_of(endpoint &from)
 
 	if (!q.ep) {
 		q.ep = &from;
-		q.calls.max_octets = largest;
+		rpcrdma_calls_serve(&q.calls, largest);
 	}
 	return q;
 }
@@ -297,7 +297,7 @@ void host::drop_calls(endpoint &gone)
 {
 	service_queue &q = queue_of(gone);
 
-	q.calls.max_octets = 0;
+	rpcrdma_calls_serve(&q.calls, 0);
 	while (rpcrdma_queued_call *call =
 		       rpcrdma_calls_next(&q.calls, nullptr, nullptr))
 		end(served_of(call));

@@ -40,8 +40,7 @@ void rpcrdma_svc_conn_free(struct rpcrdma_svc_conn *conn)
 {
 	struct rpcrdma_queued_call *call;
 
-	/* No Call waits for memory any more. */
-	conn->queue.max_octets = 0;
+	rpcrdma_calls_serve(&conn->queue, 0);
 	while ((call = rpcrdma_calls_next(&conn->queue, NULL, NULL)))
 		rpcrdma_svc_call_release(container_of(call, struct rpcrdma_recv,
 						      queued));

@@ -336,9 +336,8 @@ void rpcrdma_svc_write_space(struct rpcrdma_ep *ep)
 	xprt = rpcrdma_svc_conn_get(conn);
 	if (xprt) {
 		rpcrdma_server_bc_write_space(xprt);
-		/* Some of the queued Calls may have waited for memory. */
 		spin_lock(&conn->lock);
-		if (conn->queue.waiting.first)
+		if (rpcrdma_calls_may_retry(&conn->queue))
 			set_bit(XPT_DATA, &xprt->xpt_flags);
 		spin_unlock(&conn->lock);
 		svc_xprt_enqueue(xprt);

@@ -257,7 +257,7 @@ static struct svc_xprt *rpcrdma_svc_publish(struct rpcrdma_svc_conn *conn,
 	/* Upcalls may run after the end of the service, so copy the limit. */
 	WRITE_ONCE(conn->arg_pages,
 		   listener->xpt_server->sv_max_mesg >> PAGE_SHIFT);
-	conn->queue.max_octets = (u64)conn->arg_pages << PAGE_SHIFT;
+	rpcrdma_calls_serve(&conn->queue, (u64)conn->arg_pages << PAGE_SHIFT);
 	rpcrdma_spare_init(&conn->nr_spare, conn->arg_pages);
 	todo = rpcrdma_pending_conn_served(&conn->pending,
 					   rpcrdma_calls_any(&conn->queue));
@@ -342,7 +342,7 @@ static bool rpcrdma_svc_listener_idle(struct rpcrdma_svc_listener *l)
 	bool idle;
 
 	spin_lock(&rpcrdma_svc_accept_lock);
-	idle = !l->admission.all;
+	idle = rpcrdma_admission_is_idle(&l->admission);
 	spin_unlock(&rpcrdma_svc_accept_lock);
 	return idle;
 }

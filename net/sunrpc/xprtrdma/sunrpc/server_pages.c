@@ -135,9 +135,8 @@ void rpcrdma_svc_spare_free(struct rpcrdma_svc_conn *conn)
 
 	spin_lock(&conn->lock);
 	spare = conn->spare;
-	nr = conn->nr_spare.nr;
+	nr = rpcrdma_spare_end(&conn->nr_spare);
 	conn->spare = NULL;
-	conn->nr_spare.nr = 0;
 	spin_unlock(&conn->lock);
 	if (nr)
 		release_pages(spare, nr);
