@@ -9,7 +9,9 @@
 #ifndef RPCRDMA_ENDPOINT_CONTROL_H
 #define RPCRDMA_ENDPOINT_CONTROL_H
 
+#include "errors.h"
 #include "lifecycle.h"
+#include "plan_reply.h"
 #include "private_message.h"
 #include "queues.h"
 #include "quota.h"
@@ -217,6 +219,26 @@ struct rpcrdma_setup_step rpcrdma_core_setup(struct rpcrdma_ep_core *core,
  */
 void rpcrdma_core_send_error(struct rpcrdma_ep_core *core, u32 xid, u32 code,
 			     u32 arg0, u32 arg1);
+
+/**
+ * rpcrdma_core_remedy() - remedy the failure of a Responder (7.4)
+ * @core: connection
+ * @xid: XID of the Call
+ * @failed: the action
+ * @status: its result, a negative errno
+ * @plan: plan of the Reply, which may contain the ERROR to send; NULL if there is none
+ * @reason: for the log if the connection is closed, a static string
+ *
+ * Send an ERROR, close the connection, or leave the Reply to its task, which retries.
+ * The Receive of the Call should be released before: to the peer, an ERROR may mean that
+ * it is available again.
+ * Context: no lock held, may sleep.
+ * Return: the remedy that was applied.
+ */
+struct rpcrdma_remedy
+rpcrdma_core_remedy(struct rpcrdma_ep_core *core, u32 xid,
+		    enum rpcrdma_failed failed, int status,
+		    const struct rpcrdma_reply_plan *plan, const char *reason);
 
 /**
  * rpcrdma_core_send_done() - queue the DONE for a Reply (DR 4.1.3)

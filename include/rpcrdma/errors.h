@@ -73,11 +73,13 @@ enum rpcrdma_remedy_kind {
  * @status: errno for the task, if there is one: -EAGAIN, it is woken; -ENOBUFS,
  *	it tries again after a delay; -ENOTCONN, it needs another connection; otherwise
  *	the RPC ends with it
+ * @code: set by rpcrdma_core_remedy(): GIVE_UP: the code of the ERROR
  */
 struct rpcrdma_remedy {
 	enum rpcrdma_remedy_kind kind;
 	enum rpcrdma_refusal refusal;
 	int status;
+	u32 code;
 };
 
 /**

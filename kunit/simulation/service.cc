@@ -191,9 +191,13 @@ void host::begin_reads(served *s)
 						 range.length);
 	}
 	if (rc) {
-		s->ep->drop_transfer(t);
-		s->ep->close("no resources to pull the data of a Call");
+		endpoint *on = s->ep;
+		const u32 xid = rv->rx.xid;
+
+		on->drop_transfer(t);
 		end(s);
+		rpcrdma_core_remedy(on, xid, RPCRDMA_FAILED_CALL, rc, nullptr,
+				    "no resources to pull a Call's data");
 		return;
 	}
 	t->ended = [this, s](bool ok) {

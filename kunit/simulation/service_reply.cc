@@ -122,11 +122,7 @@ void host::answer(served *s)
 	reply.length = static_cast<u32>(whole.size());
 	rpcrdma_plan_reply(&on->conn, &s->rv->rx.lists, &reply, &plan);
 	check_plan(s, reply, plan);
-	if (plan.error) {
-		refuse(s, plan.error, plan.arg[0], plan.arg[1]);
-		return;
-	}
-	rc = answer_one(s, whole, reply, &plan);
+	rc = plan.error ? -EMSGSIZE : answer_one(s, whole, reply, &plan);
 	if (rc == -EAGAIN) {
 		/* All MRs are in use. Other RPCs will release theirs. */
 		if (w_.now - s->since > 5 * SECOND)
@@ -138,10 +134,9 @@ void host::answer(served *s)
 		poll(20 * MILLISECOND);
 		return;
 	}
-	if (plan.error) {
-		refuse(s, plan.error, plan.arg[0], plan.arg[1]);
-		return;
-	}
+	if (rc)
+		rpcrdma_core_remedy(on, reply.xid, RPCRDMA_FAILED_REPLY, rc,
+				    &plan, "no resources to send a Reply");
 	end(s);
 }
 
@@ -190,8 +185,6 @@ int host::answer_one(served *s, const std::vector<u8> &whole,
 		rc = on->expose(x, reply.xid, plan);
 		if (rc) {
 			delete x;
-			if (rc != -EAGAIN && !plan->error)
-				on->close("no resources to send a Reply");
 			return rc;
 		}
 		x->held = rest.size();
@@ -245,8 +238,7 @@ int host::answer_one(served *s, const std::vector<u8> &whole,
 				on->cancel_exposure(x);
 				delete x;
 			}
-			/* The thread retries. */
-			return -EAGAIN;
+			return rc;
 		}
 		on->hold(RPCRDMA_QUOTA_REPLIES, octets);
 		t->ended = [this, on, pages, octets](bool) {
@@ -263,8 +255,9 @@ int host::answer_one(served *s, const std::vector<u8> &whole,
 		rpcrdma_core_send_continued_reply(on, st, t, plan->inv_handle);
 		return 0;
 	}
-	rc = on->begin(send, RPCRDMA_KIND_REPLY, format, reply.xid,
-		       plan->inline_length, &plan->lists);
+	rc = rpcrdma_core_send_begin(send, RPCRDMA_KIND_REPLY, format,
+				     reply.xid, plan->inline_length,
+				     &plan->lists);
 	if (rc) {
 		if (t)
 			on->drop_transfer(t);

@@ -325,13 +325,8 @@ out_push:
  */
 static void rpcrdma_bc_call_failed(struct rpcrdma_ep *ep, u32 xid, int rc)
 {
-	struct rpcrdma_remedy remedy =
-		rpcrdma_remedy_for(RPCRDMA_FAILED_CALL, rc);
-
-	if (remedy.kind == RPCRDMA_REMEDY_GIVE_UP)
-		rpcrdma_ep_refuse(ep, xid, remedy.refusal);
-	else
-		rpcrdma_ep_close(ep, "no resources for a received callback");
+	rpcrdma_core_remedy(&ep->core, xid, RPCRDMA_FAILED_CALL, rc, NULL,
+			    "no resources for a received callback");
 }
 
 /* Pass a complete Call to the service. Caller holds bc_mutex. */

@@ -107,12 +107,6 @@ void rpcrdma_svc_spare_free(struct rpcrdma_svc_conn *conn);
 
 /* server.c */
 /*
- * Close a connection that cannot be used any more (7.4: a Reply that cannot be sent
- * ends it).
- * @reason: static string for the log.
- */
-void rpcrdma_svc_fail(struct rpcrdma_svc_conn *conn, const char *reason);
-/*
  * Return the svc_xprt with a reference; or NULL if it has not been accepted yet, or its
  * last reference is gone.
  */

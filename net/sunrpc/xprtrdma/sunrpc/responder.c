@@ -18,7 +18,7 @@
  *
  * Errors
  *
- * A failure is remedied as rpcrdma_remedy_for() says: the Reply is retried, an ERROR is
+ * A failure is remedied by rpcrdma_core_remedy(): the Reply is retried, an ERROR is
  * sent in its place, or the connection is closed, after which the peer sends the Call
  * again. A Call that is malformed is refused before it is executed.
  *
@@ -440,20 +440,14 @@ bool rpcrdma_reply_give_up(struct rpcrdma_ep *ep, u32 xid, u32 length,
 			   const struct rpcrdma_reply_plan *plan,
 			   enum rpcrdma_failed failed, int rc)
 {
-	struct rpcrdma_remedy remedy = rpcrdma_remedy_for(failed, rc);
-	u32 code, arg0 = 0, arg1 = 0;
+	struct rpcrdma_remedy remedy =
+		rpcrdma_core_remedy(&ep->core, xid, failed, rc, plan,
+				    "no resources to send a Reply");
 
-	if (plan && plan->error) {
-		code = plan->error;
-		arg0 = plan->arg[0];
-		arg1 = plan->arg[1];
-	} else if (remedy.kind == RPCRDMA_REMEDY_GIVE_UP) {
-		code = rpcrdma_refusal_code(remedy.refusal);
-	} else {
+	if (remedy.kind != RPCRDMA_REMEDY_GIVE_UP)
 		return false;
-	}
 	pr_warn_ratelimited("rpcrdma: Reply of %u bytes with xid 0x%08x to %pISpc cannot be sent (%s); the peer has to provide larger chunks\n",
-			    length, xid, &ep->remote, rpcrdma_error_name(code));
-	rpcrdma_ep_send_error(ep, xid, code, arg0, arg1);
+			    length, xid, &ep->remote,
+			    rpcrdma_error_name(remedy.code));
 	return true;
 }

@@ -18,12 +18,6 @@ struct rpcrdma_ep *rpcrdma_server_ep(struct svc_xprt *xprt)
 	return to_svc_conn(xprt)->ep;
 }
 
-void rpcrdma_svc_fail(struct rpcrdma_svc_conn *conn, const char *reason)
-{
-	rpcrdma_ep_close(conn->ep, reason);
-	svc_xprt_deferred_close(&conn->xprt);
-}
-
 struct svc_xprt *rpcrdma_svc_conn_get(struct rpcrdma_svc_conn *conn)
 {
 	bool known;

@@ -55,38 +55,33 @@ enum {
 	RPCRDMA_SVC_MIN_HEAD = 40,
 };
 
-/* Refuse a Call that no service has received, and release it. */
-static void rpcrdma_svc_refuse(struct rpcrdma_svc_conn *conn,
-			       struct rpcrdma_recv *rv,
-			       enum rpcrdma_refusal refusal)
+static void rpcrdma_svc_log_refusal(const struct rpcrdma_svc_conn *conn, u32 xid,
+				    enum rpcrdma_refusal refusal)
 {
-	u32 xid = rv->rx.xid, code = rpcrdma_refusal_code(refusal);
-
 	pr_warn_ratelimited("svcrdma: Call with xid 0x%08x from %pISpc refused (%s): %s\n",
 			    xid, &conn->ep->remote,
-			    rpcrdma_error_name(code), rpcrdma_refusal_text(refusal));
-	/* To the peer, an ERROR may mean that a Receive is available again. */
-	rpcrdma_svc_call_release(rv);
-	rpcrdma_ep_refuse(conn->ep, xid, refusal);
+			    rpcrdma_error_name(rpcrdma_refusal_code(refusal)),
+			    rpcrdma_refusal_text(refusal));
 }
 
 /*
- * Handle @rc, the failure to pass a Call to the service. As the engine decides, refuse
- * the Call or close the connection, with @reason for the log. Release the Call.
+ * Handle @rc, the failure to pass a Call to the service. The Call is released, and then
+ * refused, or its connection is closed with @reason for the log.
  */
 static void rpcrdma_svc_call_failed(struct rpcrdma_svc_conn *conn,
 				    struct rpcrdma_recv *rv, int rc,
 				    const char *reason)
 {
-	struct rpcrdma_remedy remedy =
-		rpcrdma_remedy_for(RPCRDMA_FAILED_CALL, rc);
+	struct rpcrdma_remedy remedy;
+	u32 xid = rv->rx.xid;
 
-	if (remedy.kind == RPCRDMA_REMEDY_GIVE_UP) {
-		rpcrdma_svc_refuse(conn, rv, remedy.refusal);
-		return;
-	}
-	rpcrdma_svc_fail(conn, reason);
 	rpcrdma_svc_call_release(rv);
+	remedy = rpcrdma_core_remedy(&conn->ep->core, xid, RPCRDMA_FAILED_CALL,
+				     rc, NULL, reason);
+	if (remedy.kind == RPCRDMA_REMEDY_GIVE_UP)
+		rpcrdma_svc_log_refusal(conn, xid, remedy.refusal);
+	else
+		svc_xprt_deferred_close(&conn->xprt);
 }
 
 /*
@@ -245,7 +240,7 @@ static bool rpcrdma_svc_arg_pulled(struct rpcrdma_svc_conn *conn,
 	struct rpcrdma_svc_call *call = rv->priv;
 	struct xdr_buf *arg = &rqstp->rq_arg;
 	enum rpcrdma_refusal refusal;
-	u32 position;
+	u32 position, xid;
 
 	if (call->nr_pages > rpcrdma_rqst_arg_pages(rqstp)) {
 		rpcrdma_svc_call_failed(conn, rv, -E2BIG, NULL);
@@ -272,7 +267,11 @@ static bool rpcrdma_svc_arg_pulled(struct rpcrdma_svc_conn *conn,
 
 	refusal = rpcrdma_call_complete(rv, rqstp->rq_pages);
 	if (refusal) {
-		rpcrdma_svc_refuse(conn, rv, refusal);
+		xid = rv->rx.xid;
+		/* To the peer, an ERROR may mean that a Receive is available again. */
+		rpcrdma_svc_call_release(rv);
+		rpcrdma_ep_refuse(conn->ep, xid, refusal);
+		rpcrdma_svc_log_refusal(conn, xid, refusal);
 		return false;
 	}
 	rpcrdma_svc_arg_in_pages(rqstp, call->octets);

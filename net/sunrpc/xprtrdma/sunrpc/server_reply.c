@@ -65,7 +65,7 @@ rpcrdma_svc_not_sent(struct rpcrdma_svc_conn *conn, u32 xid, u32 length,
 	if (rpcrdma_reply_give_up(conn->ep, xid, length, plan,
 				  RPCRDMA_FAILED_REPLY, rc))
 		return 0;
-	rpcrdma_svc_fail(conn, "no resources to send a Reply");
+	svc_xprt_deferred_close(&conn->xprt);
 	return -ENOTCONN;
 }
 
@@ -191,7 +191,8 @@ int rpcrdma_svc_sendto(struct svc_rqst *rqstp)
 	 * the Call again, which is then not deferred.
 	 */
 	if (unlikely(!rv)) {
-		rpcrdma_svc_fail(conn, "sunrpc released a deferred Call; the client has to send it again");
+		rpcrdma_ep_close(ep, "sunrpc released a deferred Call; the client has to send it again");
+		svc_xprt_deferred_close(xprt);
 		return -ENOTCONN;
 	}
 	if (likely(rpcrdma_reply_is_plain(&ep->core.conn, &rv->rx.lists,

@@ -444,6 +444,28 @@ void rpcrdma_core_send_error(struct rpcrdma_ep_core *core, u32 xid, u32 code,
 	rpcrdma_core_events(core, queue_error(core, xid, code, arg0, arg1));
 }
 
+struct rpcrdma_remedy rpcrdma_core_remedy(struct rpcrdma_ep_core *core, u32 xid,
+					  enum rpcrdma_failed failed,
+					  int status,
+					  const struct rpcrdma_reply_plan *plan,
+					  const char *reason)
+{
+	rpcrdma_remedy remedy = rpcrdma_remedy_for(failed, status);
+
+	if (plan && plan->error) {
+		remedy.kind = RPCRDMA_REMEDY_GIVE_UP;
+		remedy.code = plan->error;
+		rpcrdma_core_send_error(core, xid, remedy.code, plan->arg[0],
+					plan->arg[1]);
+	} else if (remedy.kind == RPCRDMA_REMEDY_GIVE_UP) {
+		remedy.code = rpcrdma_refusal_code(remedy.refusal);
+		rpcrdma_core_send_error(core, xid, remedy.code, 0, 0);
+	} else if (remedy.kind == RPCRDMA_REMEDY_CLOSE) {
+		rpcrdma_core_close(core, reason);
+	}
+	return remedy;
+}
+
 void rpcrdma_core_send_done(struct rpcrdma_ep_core *core, u32 xid,
 			    u32 inv_handle)
 {

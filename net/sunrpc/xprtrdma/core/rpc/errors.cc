@@ -289,15 +289,15 @@ const char *rpcrdma_refusal_text(enum rpcrdma_refusal refusal)
 struct rpcrdma_remedy rpcrdma_remedy_for(enum rpcrdma_failed failed, int status)
 {
 	if (!status)
-		return { RPCRDMA_REMEDY_NONE, RPCRDMA_REFUSE_NONE, 0 };
+		return { RPCRDMA_REMEDY_NONE, RPCRDMA_REFUSE_NONE, 0, 0 };
 	if (lasting(status))
 		return { RPCRDMA_REMEDY_GIVE_UP, refusal_of(failed, status),
-			 status };
+			 status, 0 };
 	if (!has_task(failed) || status == -E_NOTCONN)
-		return { RPCRDMA_REMEDY_CLOSE, RPCRDMA_REFUSE_NONE,
-			 -E_NOTCONN };
+		return { RPCRDMA_REMEDY_CLOSE, RPCRDMA_REFUSE_NONE, -E_NOTCONN,
+			 0 };
 	/* No task is notified when memory becomes available. */
 	if (status == -E_NOMEM)
 		status = -E_NOBUFS;
-	return { RPCRDMA_REMEDY_RETRY, RPCRDMA_REFUSE_NONE, status };
+	return { RPCRDMA_REMEDY_RETRY, RPCRDMA_REFUSE_NONE, status, 0 };
 }
