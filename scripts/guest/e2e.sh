@@ -646,6 +646,11 @@ if [ $MODULE_KIND = ours ]; then
 		t auth.ping 60 auth_ping
 	fi
 	t auth.reconnects 120 auth_reconnects
+	if [[ $(uname -r) == [7-9].* ]]; then
+		for how in up client server down; do
+			t auth.namespace-$how 120 auth_namespace_$how
+		done
+	fi
 	t auth.off 20 auth_off
 fi
 

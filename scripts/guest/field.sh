@@ -30,8 +30,6 @@ ONLY=${2:-}
 . "$(dirname "$0")/field/server.sh"
 # shellcheck source-path=SCRIPTDIR source=field/ping.sh
 . "$(dirname "$0")/field/ping.sh"
-# shellcheck source-path=SCRIPTDIR source=hostauth.sh
-. "$(dirname "$0")/hostauth.sh"
 # shellcheck source-path=SCRIPTDIR source=ctl.sh
 . "$(dirname "$0")/ctl.sh"
 # shellcheck source-path=SCRIPTDIR source=field/ctl.sh
@@ -138,7 +136,6 @@ recipe namespace.device-taken mounted 3 work_taken device
 recipe namespace.link-taken mounted 4.2 work_taken link
 recipe namespace.address-taken mounted 3 work_taken address
 recipe namespace.ended ended 3 4.2
-recipe namespace.secrets secrets
 
 recipe server.restarts mounted 3 work_restarts
 recipe server.listeners mounted 3 work_listeners

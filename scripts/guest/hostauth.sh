@@ -56,17 +56,22 @@ auth_mounts()
 	return $status
 }
 
-# auth_denied VERSION REASON: a mount fails within a few seconds, with EACCES, and a line
-# in the log that has the reason.
+# auth_ends: print how many lines the log has about the end of a client's connection
+auth_ends() { dmesg | grep -c ":$PORT closed: " || true; }
+
+# auth_denied VERSION REASON: a mount fails within a few seconds, with EACCES. The log has the
+# reason, and one line about the client's connection.
 auth_denied()
 {
-	local began=$SECONDS said
+	local began=$SECONDS before said
+	before=$(auth_ends)
 	said=$(do_mount $1 /mnt-auth 2>&1) && complain "the mount did not fail"
 	echo "$said"
 	[ $((SECONDS - began)) -lt $((10 * TIMEOUT_SCALE)) ] || complain "the mount took $((SECONDS - began)) s to fail"
 	[[ $said == *denied* ]] || complain "the error is not EACCES"
 	dmesg | tail -n 10
 	dmesg | tail -n 10 | grep -q "$2" || complain "the log does not have: $2"
+	[ "$(auth_ends)" -eq $((before + 1)) ] || complain "there is not one line about the connection"
 }
 
 auth_secret()
@@ -309,6 +314,121 @@ auth_short()
 	set_secret 15
 	set_auth 2 2
 	auth_denied 4.2 'has less than 16 bytes'
+}
+
+# ---- network namespaces, on kernels whose soft-RoCE is in all of them (7.x) ----
+
+AUTH_NET=auth
+AUTH_NET_ADDR=198.51.100.2
+AUTH_CONTAINER=container.example.test
+
+in_namespace() { nsenter --net=/run/netns/$AUTH_NET "$@"; }
+
+# namespace_key NAME CONTENT: of the namespace's own
+namespace_key()
+{
+	printf %s "$2" | in_namespace keyctl padd rpcrdma $1 @u >/dev/null
+}
+
+# The client is in the namespace, and the server is that of the host, at another device of it.
+auth_namespace_up()
+{
+	modprobe veth
+	ip netns add $AUTH_NET
+	ip link add auth0 type veth peer name auth1 netns $AUTH_NET
+	ip link set auth0 mtu 4200 up
+	ip addr add 198.51.100.1/24 dev auth0
+	ip -n $AUTH_NET link set lo up
+	ip -n $AUTH_NET link set auth1 mtu 4200 up
+	ip -n $AUTH_NET addr add $AUTH_NET_ADDR/24 dev auth1
+	rdma link add rxe_auth0 type rxe netdev auth0
+	in_namespace rdma link add rxe_auth1 type rxe netdev auth1
+	set_secret
+	set_auth 2 2
+}
+
+# namespace_is_refused REASON: a mount in the namespace is, while one of the host succeeds.
+namespace_is_refused()
+{
+	NETNS=$AUTH_NET HOST=198.51.100.1 auth_denied 3 "$1"
+	auth_mounts 3 authenticated authenticated
+}
+
+auth_namespace_client()
+{
+	local secret='a secret of a container, 32 bytes' id
+	echo "the host's secret, and a logon key that the namespace adds"
+	printf %s "$secret" | in_namespace keyctl padd logon rpcrdma:$AUTH_CONTAINER @u
+	namespace_is_refused 'no usable secret'
+	namespace_key rpcrdma-identity $AUTH_CONTAINER
+	namespace_is_refused 'no usable secret'
+	echo "another secret than the server's"
+	namespace_key rpcrdma:$AUTH_CONTAINER 'another secret of this container'
+	namespace_is_refused "refuses this host's identity or secret"
+	echo "the same secret"
+	namespace_key rpcrdma:$AUTH_CONTAINER "$secret"
+	NETNS=$AUTH_NET HOST=198.51.100.1 do_mount 3 /mnt-auth
+	do_mount 3 $MNT
+	connections
+	for id in $AUTH_CONTAINER $AUTH_IDENTITY; do
+		[ "$(connections | grep -c "^role=server .* auth=authenticated .*identity=$id .*state=open ")" -eq 1 ] ||
+			complain "the server does not report $id"
+	done
+	umount /mnt-auth
+	umount $MNT
+	drop_secret $AUTH_CONTAINER
+	echo "the server has no secret of the container's"
+	namespace_is_refused "refuses this host's identity or secret"
+	echo "an identity that the server must prove"
+	namespace_key rpcrdma-peer:198.51.100.1 other.example.test
+	give_secret $AUTH_CONTAINER "$secret"
+	namespace_is_refused 'another identity than expected'
+	in_namespace keyctl unlink "$(in_namespace keyctl search @u rpcrdma rpcrdma-peer:198.51.100.1)" @u
+	drop_secret $AUTH_CONTAINER
+}
+
+# namespace_ping STATUS TEXT
+namespace_ping()
+{
+	local status=0
+	"$RUN/rpcrdma-ping" -t 20 -c 2 --identity=$AUTH_IDENTITY --secret=/tmp/ping.secret $AUTH_NET_ADDR >/tmp/ping.log 2>&1 ||
+		status=$?
+	cat /tmp/ping.log
+	[ $status -eq $1 ] && grep -q "$2" /tmp/ping.log || complain "status $status, not $1, or no: $2"
+}
+
+# The server is in the namespace, and its client is of the host.
+auth_namespace_server()
+{
+	local status=0 nfsd=/run/nfsd-auth
+	modprobe -a ib_uverbs rdma_ucm 2>/dev/null || true
+	printf %s 'a secret of the host, for a ping' >/tmp/ping.secret
+	give_secret $AUTH_IDENTITY "$(cat /tmp/ping.secret)"
+	mkdir -p $nfsd
+	in_namespace mount -t nfsd nfsd $nfsd
+	echo -4 >$nfsd/versions
+	echo rdma $PORT >$nfsd/portlist
+	echo 2 >$nfsd/threads
+	namespace_ping 9 'refuses this host' || status=1
+	namespace_key rpcrdma:$AUTH_IDENTITY "$(cat /tmp/ping.secret)"
+	namespace_ping 0 "authenticated: $AUTH_CONTAINER" || status=1
+	echo 0 >$nfsd/threads
+	umount $nfsd
+	rm /tmp/ping.secret
+	return $status
+}
+
+no_namespace_key() { ! grep " rpcrdma  *rpcrdma" /proc/keys; }
+no_namespace_device() { ! rdma link show | grep rxe_auth; }
+
+# The keys end with the namespace.
+auth_namespace_down()
+{
+	grep " rpcrdma  *rpcrdma:$AUTH_CONTAINER" /proc/keys
+	ip link del auth0
+	ip netns del $AUTH_NET
+	wait_for 30 no_namespace_key
+	wait_for 30 no_namespace_device
 }
 
 auth_off()

@@ -87,26 +87,3 @@ ended()
 	done
 	settle
 }
-
-# Secrets belong to the host: one that is set in the namespace counts outside, and the reverse.
-secrets()
-{
-	local where
-	set_until_end host_auth=2 svc_host_auth=2 host_identity=$AUTH_IDENTITY
-	for where in '' $NETNS; do
-		drop_secret
-		head -c 32 /dev/urandom | ${where:+nsenter --net=/run/netns/$where} \
-			keyctl padd logon rpcrdma:$AUTH_IDENTITY @u
-		do_mount 3 $MNT
-		NETNS='' do_mount 3 /mnt-other
-		connections
-		[ "$(connections | grep -c ' auth=authenticated .*state=open ')" -eq 4 ] ||
-			complain "not all four ends are authenticated"
-		umount /mnt-other
-		umount $MNT
-	done
-	drop_secret
-	! timeout 60 nsenter --net=/run/netns/$NETNS mount -t nfs \
-		-o vers=3,nolock,proto=rdma,port=$PORT $ADDR4:$EXPORT $MNT ||
-		complain "a mount in the namespace needs no secret"
-}

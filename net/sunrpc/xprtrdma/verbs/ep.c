@@ -429,6 +429,7 @@ static void rpcrdma_ep_destroy(void)
 {
 	rpcrdma_recvs_exit();
 	rpcrdma_counts_exit();
+	rpcrdma_auth_exit_keys();
 	if (rpcrdma_message_wq)
 		destroy_workqueue(rpcrdma_message_wq);
 	if (rpcrdma_accept_wq)
@@ -442,9 +443,14 @@ int rpcrdma_ep_init(void)
 {
 	/* A client may have to reconnect while memory reclaim writes through it. */
 	const unsigned int flags = WQ_UNBOUND | WQ_MEM_RECLAIM;
+	int rc = rpcrdma_auth_init_keys();
 
-	if (rpcrdma_counts_init())
+	if (rc)
+		return rc;
+	if (rpcrdma_counts_init()) {
+		rpcrdma_auth_exit_keys();
 		return -ENOMEM;
+	}
 	rpcrdma_wq = alloc_workqueue("rpcrdma", flags, 0);
 	rpcrdma_accept_wq = alloc_workqueue("rpcrdma_accept", flags, 0);
 	rpcrdma_message_wq = alloc_workqueue("rpcrdma_message", flags, 0);

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Host authentication. The core makes the decisions (core/conn/hostauth.cc). This file
- * has the parts that need the kernel: the secrets, which are keys of the type "logon"
- * in root's user keyring, and HMACs.
+ * has the parts that need the kernel: the secrets, which are keys in root's user keyring,
+ * and HMACs. Keys of the initial network namespace have the types "logon" and "user". Those
+ * of any other one have a type of this module's.
  */
 
 #include <crypto/hash.h>
 #include <keys/user-type.h>
+#include <linux/key-type.h>
 #include <linux/key.h>
 #include <linux/module.h>
 #include <linux/moduleparam.h>
@@ -15,12 +17,14 @@
 #include <linux/slab.h>
 #include <linux/string.h>
 #include <linux/utsname.h>
+#include <net/net_namespace.h>
 
 #include "internal.h"
 #include "trace.h"
 
 #define RPCRDMA_AUTH_PREFIX	"rpcrdma:"
 #define RPCRDMA_AUTH_PEER	"rpcrdma-peer:"
+#define RPCRDMA_AUTH_SELF	"rpcrdma-identity"
 
 static char rpcrdma_host_identity[RPCRDMA_AUTH_MAX_IDENTITY + 2];
 module_param_string(host_identity, rpcrdma_host_identity,
@@ -57,8 +61,8 @@ module_param_cb(end_identity, &rpcrdma_auth_end_ops, NULL, 0200);
 MODULE_PARM_DESC(end_identity,
 		 "write an identity to end the connections that it has proven");
 
-/* Copy the identity of this host. If it is not valid, the copy is empty. */
-static void rpcrdma_auth_own(char own[RPCRDMA_AUTH_MAX_IDENTITY + 2])
+/* Copy the identity of this host, which is that of its initial network namespace. */
+static void rpcrdma_auth_host(char own[RPCRDMA_AUTH_MAX_IDENTITY + 2])
 {
 	kernel_param_lock(THIS_MODULE);
 	strscpy(own, rpcrdma_host_identity, RPCRDMA_AUTH_MAX_IDENTITY + 2);
@@ -68,8 +72,6 @@ static void rpcrdma_auth_own(char own[RPCRDMA_AUTH_MAX_IDENTITY + 2])
 	if (!*own)
 		strscpy(own, init_utsname()->nodename,
 			RPCRDMA_AUTH_MAX_IDENTITY + 2);
-	if (!rpcrdma_auth_identity_ok(own))
-		*own = '\0';
 }
 
 /* Without a secret, or the need for one, an identity that is not valid is no matter. */
@@ -81,6 +83,51 @@ static void rpcrdma_auth_no_identity(void)
 /* ---- Secrets and HMACs ---- */
 
 #if IS_ENABLED(CONFIG_KEYS) && IS_REACHABLE(CONFIG_CRYPTO_HASH)
+
+/*
+ * The keys of network namespaces other than the initial one. Unlike a "logon" key, such a key
+ * belongs to the namespace in which it was added, is found for no other, and ends with it.
+ */
+static struct key_type rpcrdma_key_type = {
+	.name		= "rpcrdma",
+	.flags		= KEY_TYPE_NET_DOMAIN,
+	.preparse	= user_preparse,
+	.free_preparse	= user_free_preparse,
+	.instantiate	= generic_key_instantiate,
+	.update		= user_update,
+	.revoke		= user_revoke,
+	.destroy	= user_destroy,
+	.describe	= user_describe,
+};
+
+int rpcrdma_auth_init_keys(void)
+{
+	return register_key_type(&rpcrdma_key_type);
+}
+
+void rpcrdma_auth_exit_keys(void)
+{
+	unregister_key_type(&rpcrdma_key_type);
+}
+
+/*
+ * Find a key for the network namespace of @ep: of @type, if that is the initial one. Work
+ * items have the kernel's credentials, which are root's. Sleeps.
+ */
+static struct key *rpcrdma_auth_key(const struct rpcrdma_ep *ep,
+				    struct key_type *type, const char *name)
+{
+	/* Memory reclaim may wait for this connection. */
+	unsigned int nofs = memalloc_nofs_save();
+	struct key *key;
+
+	if (net_eq(ep->net, &init_net))
+		key = request_key(type, name, NULL);
+	else
+		key = request_key_net(&rpcrdma_key_type, name, ep->net, NULL);
+	memalloc_nofs_restore(nofs);
+	return key;
+}
 
 /* @shared: the shared secret of a Diffie-Hellman exchange, if @req has one */
 static int rpcrdma_auth_digest(struct crypto_shash *tfm,
@@ -135,11 +182,9 @@ static int rpcrdma_auth_proofs(const struct rpcrdma_auth_request *req,
 	return rc ? -EOPNOTSUPP : 0;
 }
 
-/*
- * Find the secret for @req->identity, and compute HMACs with it if asked to. Work items
- * have the kernel's credentials, which are root's. Sleeps.
- */
-static int rpcrdma_auth_secret(const struct rpcrdma_auth_request *req,
+/* Find the secret for @req->identity, and compute HMACs with it if asked to. Sleeps. */
+static int rpcrdma_auth_secret(const struct rpcrdma_ep *ep,
+			       const struct rpcrdma_auth_request *req,
 			       const u8 *shared,
 			       struct rpcrdma_auth_answer *answer)
 {
@@ -149,7 +194,7 @@ static int rpcrdma_auth_secret(const struct rpcrdma_auth_request *req,
 	int rc;
 
 	snprintf(name, sizeof(name), RPCRDMA_AUTH_PREFIX "%s", req->identity);
-	key = request_key(&key_type_logon, name, NULL);
+	key = rpcrdma_auth_key(ep, &key_type_logon, name);
 	if (IS_ERR(key))
 		return PTR_ERR(key);
 	down_read(&key->sem);
@@ -198,16 +243,12 @@ static int rpcrdma_auth_expected(struct rpcrdma_ep *ep,
 				 char identity[RPCRDMA_AUTH_MAX_IDENTITY + 1])
 {
 	char name[sizeof(RPCRDMA_AUTH_PEER) + INET6_ADDRSTRLEN];
-	unsigned int nofs;
 	struct key *key;
 	int rc;
 
 	*identity = '\0';
 	snprintf(name, sizeof(name), RPCRDMA_AUTH_PEER "%pISc", &ep->remote);
-	/* Memory reclaim may wait for this connection. */
-	nofs = memalloc_nofs_save();
-	key = request_key(&key_type_user, name, NULL);
-	memalloc_nofs_restore(nofs);
+	key = rpcrdma_auth_key(ep, &key_type_user, name);
 	if (PTR_ERR_OR_ZERO(key) == -ENOKEY)
 		return 0;
 	rc = PTR_ERR_OR_ZERO(key);
@@ -225,7 +266,54 @@ static int rpcrdma_auth_expected(struct rpcrdma_ep *ep,
 	return 0;
 }
 
+/*
+ * Copy the identity of this end: that of the network namespace, which is in a key, or the
+ * host's. If it is not valid, the copy is empty. Sleeps.
+ * Return: 0 or -ENOMEM.
+ */
+static int rpcrdma_auth_own(const struct rpcrdma_ep *ep,
+			    char own[RPCRDMA_AUTH_MAX_IDENTITY + 2])
+{
+	struct key *key;
+	int rc;
+
+	rpcrdma_auth_host(own);
+	if (!net_eq(ep->net, &init_net)) {
+		key = rpcrdma_auth_key(ep, &rpcrdma_key_type, RPCRDMA_AUTH_SELF);
+		if (key == ERR_PTR(-ENOMEM))
+			return -ENOMEM;
+		rc = PTR_ERR_OR_ZERO(key);
+		if (rc != -ENOKEY)
+			*own = '\0';
+		if (!rc) {
+			rpcrdma_auth_copy(key, own);
+			key_put(key);
+		}
+	}
+	if (!rpcrdma_auth_identity_ok(own))
+		*own = '\0';
+	return 0;
+}
+
 #else
+
+int rpcrdma_auth_init_keys(void)
+{
+	return 0;
+}
+
+void rpcrdma_auth_exit_keys(void)
+{
+}
+
+static int rpcrdma_auth_own(const struct rpcrdma_ep *ep,
+			    char own[RPCRDMA_AUTH_MAX_IDENTITY + 2])
+{
+	rpcrdma_auth_host(own);
+	if (!rpcrdma_auth_identity_ok(own))
+		*own = '\0';
+	return 0;
+}
 
 static int rpcrdma_auth_expected(struct rpcrdma_ep *ep,
 				 char identity[RPCRDMA_AUTH_MAX_IDENTITY + 1])
@@ -234,7 +322,8 @@ static int rpcrdma_auth_expected(struct rpcrdma_ep *ep,
 	return 0;
 }
 
-static int rpcrdma_auth_secret(const struct rpcrdma_auth_request *req,
+static int rpcrdma_auth_secret(const struct rpcrdma_ep *ep,
+			       const struct rpcrdma_auth_request *req,
 			       const u8 *shared,
 			       struct rpcrdma_auth_answer *answer)
 {
@@ -256,7 +345,7 @@ static int rpcrdma_auth_exchange(struct rpcrdma_ep *ep,
 	if (shared)
 		rc = rpcrdma_dh_shared(ep, &req->dh, shared);
 	if (!rc)
-		rc = rpcrdma_auth_secret(req, shared, answer);
+		rc = rpcrdma_auth_secret(ep, req, shared, answer);
 	kfree_sensitive(shared);
 	return rc;
 }
@@ -268,7 +357,7 @@ static int rpcrdma_auth_compute(struct rpcrdma_ep *ep,
 	if (!req->dh.group && req->what == RPCRDMA_AUTH_ASK_PROOFS)
 		rpcrdma_dh_free(ep);
 	if (!req->dh.group || req->what == RPCRDMA_AUTH_ASK_SECRET)
-		return rpcrdma_auth_secret(req, NULL, answer);
+		return rpcrdma_auth_secret(ep, req, NULL, answer);
 	rpcrdma_ep_count(ep, RPCRDMA_COUNT_AUTHS_DH);
 	if (req->what == RPCRDMA_AUTH_ASK_KEYS)
 		return rpcrdma_dh_keys(ep, &req->dh, answer->public_value);
@@ -369,12 +458,14 @@ int rpcrdma_auth_setup(struct rpcrdma_ep *ep)
 	mode = ep->params.auth;
 	if (rc || !ep->client || mode == RPCRDMA_AUTH_NONE)
 		return rc;
-	rpcrdma_auth_own(own);
+	rc = rpcrdma_auth_own(ep, own);
+	if (rc)
+		return rc;
 	if (!*own && mode == RPCRDMA_AUTH_REQUIRE)
 		rpcrdma_auth_no_identity();
 	if (!*own)
 		return 0;
-	rc = rpcrdma_auth_secret(&req, NULL, NULL);
+	rc = rpcrdma_auth_secret(ep, &req, NULL, NULL);
 	/* No statement about the secret: do not connect without it. */
 	if (rc == -ENOMEM)
 		return rc;
@@ -386,10 +477,10 @@ int rpcrdma_auth_setup(struct rpcrdma_ep *ep)
 
 struct rpcrdma_hostauth *rpcrdma_port_handshake(struct rpcrdma_ep_core *core)
 {
+	struct rpcrdma_ep *ep = rpcrdma_ep_of(core);
 	char own[RPCRDMA_AUTH_MAX_IDENTITY + 2];
 
-	rpcrdma_auth_own(own);
-	return rpcrdma_auth_alloc(rpcrdma_ep_of(core), own);
+	return rpcrdma_auth_own(ep, own) ? NULL : rpcrdma_auth_alloc(ep, own);
 }
 
 void rpcrdma_auth_free(struct rpcrdma_ep *ep)
