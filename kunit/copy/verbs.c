@@ -467,7 +467,8 @@ static struct key *loop_request_key(struct key_type *type, const char *name)
 	loop_check_nofs();
 	if (type == &key_type_user)
 		return loop_fault() ? ERR_PTR(-ENOMEM) :
-		       loop_peer_key ? key_get(loop_peer_key) : ERR_PTR(-ENOKEY);
+		       loop_peer_key && strstarts(name, "rpcrdma-peer:") ?
+		       key_get(loop_peer_key) : ERR_PTR(-ENOKEY);
 	n = loop_lookups++ % LOOP_LOOKUPS;
 	key = loop_secrets[n];
 	if (loop_at_lookup)

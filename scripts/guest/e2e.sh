@@ -634,7 +634,7 @@ fi
 
 if [ $MODULE_KIND = ours ]; then
 	for v in $AUTH; do t auth.$v.secret 60 auth_secret $v; done
-	for how in missing revoked expired short not_offered version_1; do
+	for how in missing revoked expired short own not_offered version_1; do
 		t auth.$how 90 auth_$how
 	done
 	t auth.revoked-under-load 180 auth_revoked_under_load

@@ -308,6 +308,27 @@ auth_version_1()
 	echo 2 >$AUTH_PARAMETERS/svc_max_version
 }
 
+# The client has an identity for this server, and that identity a secret of its own.
+auth_own()
+{
+	local own=own.example.test
+	set_auth 2 2
+	set_secret
+	keyctl padd user rpcrdma-own:$ADDR4 @u <<<$own
+	auth_denied 4.1 'no usable secret'
+	give_secret $own 'a secret for this server, 32 byte'
+	do_mount 4.1 /mnt-auth
+	connections
+	connections | grep "^role=server .* auth=authenticated .*identity=$own .*state=open " ||
+		complain "the server does not know the client as $own"
+	connections | grep "^role=client .* auth=authenticated .*identity=$AUTH_IDENTITY .*state=open " ||
+		complain "the client does not know the server as $AUTH_IDENTITY"
+	umount /mnt-auth
+	keyctl unlink "$(keyctl search @u user rpcrdma-own:$ADDR4)" @u
+	auth_mounts 4.1 authenticated authenticated
+	drop_secret $own
+}
+
 # A secret that is too short counts as none.
 auth_short()
 {

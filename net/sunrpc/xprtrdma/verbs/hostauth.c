@@ -24,6 +24,7 @@
 
 #define RPCRDMA_AUTH_PREFIX	"rpcrdma:"
 #define RPCRDMA_AUTH_PEER	"rpcrdma-peer:"
+#define RPCRDMA_AUTH_OWN	"rpcrdma-own:"
 #define RPCRDMA_AUTH_SELF	"rpcrdma-identity"
 
 static char rpcrdma_host_identity[RPCRDMA_AUTH_MAX_IDENTITY + 2];
@@ -214,12 +215,20 @@ static int rpcrdma_auth_secret(const struct rpcrdma_ep *ep,
 	return rc;
 }
 
-/* Copy the identity in a key. */
-static int rpcrdma_auth_copy(struct key *key, char identity[RPCRDMA_AUTH_MAX_IDENTITY + 1])
+/*
+ * Copy the identity in a key of the type "user". Sleeps.
+ * Return: 0; -ENOKEY, and no identity, if there is no such key; or another negative errno.
+ */
+static int rpcrdma_auth_named(const struct rpcrdma_ep *ep, const char *name,
+			      char identity[RPCRDMA_AUTH_MAX_IDENTITY + 1])
 {
+	struct key *key = rpcrdma_auth_key(ep, &key_type_user, name);
 	const struct user_key_payload *payload;
 	int rc;
 
+	*identity = '\0';
+	if (IS_ERR(key))
+		return PTR_ERR(key);
 	down_read(&key->sem);
 	rc = key_validate(key);
 	payload = user_key_payload_locked(key);
@@ -231,6 +240,7 @@ static int rpcrdma_auth_copy(struct key *key, char identity[RPCRDMA_AUTH_MAX_IDE
 		strreplace(identity, '\n', '\0');
 	}
 	up_read(&key->sem);
+	key_put(key);
 	return rc;
 }
 
@@ -243,19 +253,12 @@ static int rpcrdma_auth_expected(struct rpcrdma_ep *ep,
 				 char identity[RPCRDMA_AUTH_MAX_IDENTITY + 1])
 {
 	char name[sizeof(RPCRDMA_AUTH_PEER) + INET6_ADDRSTRLEN];
-	struct key *key;
 	int rc;
 
-	*identity = '\0';
 	snprintf(name, sizeof(name), RPCRDMA_AUTH_PEER "%pISc", &ep->remote);
-	key = rpcrdma_auth_key(ep, &key_type_user, name);
-	if (PTR_ERR_OR_ZERO(key) == -ENOKEY)
+	rc = rpcrdma_auth_named(ep, name, identity);
+	if (rc == -ENOKEY)
 		return 0;
-	rc = PTR_ERR_OR_ZERO(key);
-	if (!rc) {
-		rc = rpcrdma_auth_copy(key, identity);
-		key_put(key);
-	}
 	if (rc == -ENOMEM)
 		return rc;
 	if (rc || !rpcrdma_auth_identity_ok(identity)) {
@@ -267,30 +270,29 @@ static int rpcrdma_auth_expected(struct rpcrdma_ep *ep,
 }
 
 /*
- * Copy the identity of this end: that of the network namespace, which is in a key, or the
+ * Copy the identity of this end: a client's for this server, the network namespace's, or the
  * host's. If it is not valid, the copy is empty. Sleeps.
  * Return: 0 or -ENOMEM.
  */
 static int rpcrdma_auth_own(const struct rpcrdma_ep *ep,
 			    char own[RPCRDMA_AUTH_MAX_IDENTITY + 2])
 {
-	struct key *key;
-	int rc;
+	char name[sizeof(RPCRDMA_AUTH_OWN) + INET6_ADDRSTRLEN];
+	int rc = -ENOKEY;
 
-	rpcrdma_auth_host(own);
-	if (!net_eq(ep->net, &init_net)) {
-		key = rpcrdma_auth_key(ep, &rpcrdma_key_type, RPCRDMA_AUTH_SELF);
-		if (key == ERR_PTR(-ENOMEM))
-			return -ENOMEM;
-		rc = PTR_ERR_OR_ZERO(key);
-		if (rc != -ENOKEY)
-			*own = '\0';
-		if (!rc) {
-			rpcrdma_auth_copy(key, own);
-			key_put(key);
-		}
+	if (ep->client) {
+		snprintf(name, sizeof(name), RPCRDMA_AUTH_OWN "%pISc", &ep->remote);
+		rc = rpcrdma_auth_named(ep, name, own);
 	}
-	if (!rpcrdma_auth_identity_ok(own))
+	if (rc == -ENOKEY && !net_eq(ep->net, &init_net))
+		rc = rpcrdma_auth_named(ep, RPCRDMA_AUTH_SELF, own);
+	if (rc == -ENOMEM)
+		return rc;
+	if (rc == -ENOKEY) {
+		rpcrdma_auth_host(own);
+		rc = 0;
+	}
+	if (rc || !rpcrdma_auth_identity_ok(own))
 		*own = '\0';
 	return 0;
 }
