@@ -84,18 +84,33 @@ struct rpcrdma_send *rpcrdma_core_reserve_reply(struct rpcrdma_ep_core *core)
 	return rpcrdma_sq_reserve_reply(&core->sq) ? pop_send(core) : nullptr;
 }
 
-void rpcrdma_core_send_put(struct rpcrdma_send *s)
+/* rpcrdma_core_send_put() of a context to which work is attached */
+[[gnu::noinline]] static void put_with_work(struct rpcrdma_send *s)
 {
 	rpcrdma_ep_core *core = s->core;
 	list_head done_list;
 
 	list_init(&done_list);
 	rpcrdma_port_lock(core);
-	/* The caller keeps the memory that @s was to expose. */
-	s->exposed = nullptr;
 	free_up_send(core, s, &done_list);
 	rpcrdma_core_freed(core);
 	rpcrdma_core_end(core, unlock(core), &done_list, false);
+}
+
+void rpcrdma_core_send_put(struct rpcrdma_send *s)
+{
+	/* The caller keeps the memory that @s was to expose. */
+	s->exposed = nullptr;
+	if (s->rw || s->stream) [[unlikely]] {
+		put_with_work(s);
+		return;
+	}
+
+	const posting under(s->core);
+
+	push_send(s->core, s);
+	rpcrdma_sq_give(&s->core->sq);
+	rpcrdma_core_freed(s->core);
 }
 
 void rpcrdma_core_reply_left(struct rpcrdma_send *s, struct rpcrdma_transfer *t,
