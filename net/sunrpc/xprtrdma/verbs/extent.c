@@ -116,20 +116,12 @@ u32 rpcrdma_extent_take(struct rpcrdma_extent_pos *pos, u32 octets, u32 most,
 	return all;
 }
 
-/*
- * Return the maximum number of scatterlist elements for the next @octets bytes, one for
- * each page, or 0 if there are fewer bytes.
- */
-u32 rpcrdma_extent_count(const struct rpcrdma_extent_pos *pos, u32 octets)
+/* rpcrdma_extent_count() of any number of extents */
+u32 rpcrdma_extents_count(const struct rpcrdma_extent_pos *pos, u32 octets)
 {
 	struct rpcrdma_extent_pos at = *pos;
 	u32 n, nents = 0;
 
-	/* Fast path: the bytes of a single extent */
-	if (likely(at.nr && octets &&
-		   octets <= at.ext->length - at.done))
-		return DIV_ROUND_UP(offset_in_page(at.ext->offset + at.done) +
-				    octets, PAGE_SIZE);
 	while (at.nr && octets) {
 		n = min(octets, at.ext->length - at.done);
 		nents += DIV_ROUND_UP(offset_in_page(at.ext->offset + at.done) +
@@ -140,24 +132,14 @@ u32 rpcrdma_extent_count(const struct rpcrdma_extent_pos *pos, u32 octets)
 	return octets ? 0 : nents;
 }
 
-/*
- * Return how many bytes of the memory at @pos, at most @octets, fit into one MR
- * within @limits; 0 if there is no memory.
- */
-u32 rpcrdma_extent_mr_len(const struct rpcrdma_extent_pos *pos,
-			  const struct rpcrdma_mr_limits *limits, u32 octets)
+/* rpcrdma_extent_mr_len() of any number of extents */
+u32 rpcrdma_extents_mr_len(const struct rpcrdma_extent_pos *pos,
+			   const struct rpcrdma_mr_limits *limits, u32 octets)
 {
 	struct rpcrdma_extent_pos at = *pos;
 	struct rpcrdma_mr_range region = {};
 	u32 n, taken;
 
-	/* Fast path: the rest of a single extent */
-	if (at.nr == 1 && at.ext->length - at.done <= octets) {
-		n = at.ext->length - at.done;
-		if (rpcrdma_mr_is_one(limits, offset_in_page(at.ext->offset +
-							      at.done), n))
-			return n;
-	}
 	while (at.nr && octets) {
 		n = min(octets, at.ext->length - at.done);
 		taken = rpcrdma_mr_add(limits, &region,

@@ -179,8 +179,13 @@ int rpcrdma_port_mr_map(struct rpcrdma_ep_core *core, struct rpcrdma_mr *m,
 	ibmr->iova = offset_in_page(ibmr->iova) |
 		     ((u64)get_random_u32() << PAGE_SHIFT);
 
-	memset(reg, 0, sizeof(*reg));
+	/*
+	 * Those that an invalidation, which shares the memory, may have set. The others
+	 * are 0 since the MR was allocated, or are set when it is chained.
+	 */
 	reg->wr.opcode = IB_WR_REG_MR;
+	reg->wr.send_flags = 0;
+	reg->wr.ex.invalidate_rkey = 0;
 	reg->mr = ibmr;
 	reg->key = ibmr->rkey;
 	reg->access = remote_write ?
