@@ -82,13 +82,15 @@ struct peer {
 			a.status = NO_KEY;
 		if (status)
 			a.status = status;
+		/* A host computes the shared secret before it looks the secret up. */
+		if (!status && ask.what == RPCRDMA_AUTH_ASK_PROOFS)
+			powers += !!ask.dh.group;
 		if (!a.status && ask.what == RPCRDMA_AUTH_ASK_PROOFS) {
 			for (u32 i = 0; i < 2; i++)
 				stand_in(known[ask.identity], ask.input[i],
 					 ask.mac_octets, a.proof[i],
 					 exchange.shared(ask.dh));
 			proofs++;
-			powers += !!ask.dh.group;
 		}
 		if (!a.status && ask.what == RPCRDMA_AUTH_ASK_KEYS) {
 			exchange.keys(ask.dh, a);
