@@ -28,6 +28,8 @@
 #               the in-tree rpcrdma.ko
 #   field       reports of users, between two hosts in one guest; always in User-Mode
 #               Linux, and only if it is named
+#   tools       those of them in which rpcrdma-ping, rpcrdma-ctl and the module have to
+#               fit each other; only if it is named
 #   capture     a mount's packets, decoded by Wireshark's dissector and compared with the
 #               connection's counters; always in User-Mode Linux, and only if it is named
 #   latency     the histograms of scripts/tools/bpftrace/, only if it is named
@@ -746,14 +748,20 @@ level_hostile-server()
 	run_hostile hostile-server "$1" "$1/guest/hostile-server.sh"
 }
 
-# Two hosts in one guest: soft-RoCE in network namespaces, which Linux 7.x has
-level_field()
+# Two hosts in one guest: soft-RoCE in network namespaces, which Linux 7.x has.
+# run_field LEVEL DIR
+run_field()
 {
 	local module guest tree
-	GUEST=uml guest_module field uml || return 0
-	build_ping "$1" || { not_ok field/ping "rpcrdma-ping does not build"; return; }
-	run_e2e field "$1" "${guest[@]}" --module "$module" --timeout 1500 -- "$1/guest/field.sh"
+	GUEST=uml guest_module "$1" uml || return 0
+	build_ping "$2" || { not_ok "$1/ping" "rpcrdma-ping does not build"; return; }
+	run_e2e "$1" "$2" "${guest[@]}" --module "$module" --timeout 1500 -- "$2/guest/field.sh"
 }
+
+level_field() { run_field field "$1"; }
+
+# The recipes that show at least whether the tools and the module fit each other
+level_tools() { ONLY=${ONLY:-'^(setup|ping.nfsd|ctl.causes)'} run_field tools "$1"; }
 
 # Mounts between two hosts in one guest: captured there, decoded and compared here
 level_capture()
@@ -809,7 +817,7 @@ run_level()
 on_host() { [[ $1 =~ ^(engine|build|simulation|packages)$ ]]; }
 
 # Return true if this level boots User-Mode Linux unless GUEST names another kernel.
-uses_uml() { [[ ${GUEST:-uml} = uml && $1 =~ ^(kunit|e2e-debug|field|capture|hostile|hostile-server)$ ]]; }
+uses_uml() { [[ ${GUEST:-uml} = uml && $1 =~ ^(kunit|e2e-debug|field|tools|capture|hostile|hostile-server)$ ]]; }
 
 # Take the next level from the file $1, which has one on each line, and set level to it.
 next_level()
