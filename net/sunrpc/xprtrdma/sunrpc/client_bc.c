@@ -463,8 +463,9 @@ int rpcrdma_client_reserve_xprt(struct rpc_xprt *xprt, struct rpc_task *task)
 }
 
 /*
- * Replies that had to wait for the lock check whether they have been sent meanwhile,
- * and retry otherwise: the lock may have been passed to a Call, which sends them first.
+ * Wake the Replies that wait for the write lock. Each one checks if it has been sent, and
+ * otherwise retries: the next holder of the lock may be the task of a Call, which sends
+ * queued Replies first.
  */
 void rpcrdma_client_release_xprt(struct rpc_xprt *xprt, struct rpc_task *task)
 {

@@ -174,9 +174,9 @@ static void rpcrdma_req_place(struct rpcrdma_req *req)
 }
 
 /*
- * Move the data of a Reply chunk that was provided in addition to a Write chunk: it
- * consists of head and tail memory. Data that belongs to other parts is at the start of
- * the tail.
+ * Move the data of a Reply chunk that was provided in addition to a Write chunk. That
+ * chunk covers only the memory of head and tail, so data that did not fit the head is at
+ * the start of the tail, and belongs to other parts.
  */
 static noinline void rpcrdma_req_move(struct rpcrdma_req *req)
 {
@@ -508,8 +508,8 @@ void rpcrdma_requester_reply(struct rpc_xprt *xprt, struct rpcrdma_ep *ep,
 	if (likely(claimed != RPCRDMA_CLAIMED_NOT))
 		xprt_pin_rqst(rqst);
 	/*
-	 * Copying the data of a head takes no longer than taking the lock again. A task
-	 * whose RPC is complete waits for the lock only while the rpc_rqst is pinned.
+	 * Copy the head under the lock: that takes no longer than acquiring it again. Unpin
+	 * under the same lock, so that the completed task does not wait for it.
 	 */
 	if (likely(claimed == RPCRDMA_CLAIMED_LAST)) {
 		req->stats->recv_copied += octets;

@@ -463,7 +463,7 @@ int rpcrdma_svc_has_wspace(struct svc_xprt *xprt)
 	 */
 	if (test_bit(XPT_DEFERRED, &xprt->xpt_flags))
 		return 1;
-	/* A caller in softirq context has a message, and may not take these locks. */
+	/* In softirq context there is a message, and the locks below cannot be taken. */
 	if (!in_task() || unlikely(rpcrdma_ep_has_messages(ep)))
 		return 1;
 	return likely(rpcrdma_ep_can_reserve_reply(ep)) &&

@@ -11,8 +11,8 @@
  * Locking: ep->lock protects the engine's connection state, its account of the Send
  * Queue and the lists of work. It is held across ib_post_send() so that the order in
  * which the engine counts messages is their order on the wire. It is never held across
- * an upcall. Everything here runs in process context, except the completion of a
- * server's Receives and the upcall messages(), which therefore take no lock.
+ * an upcall. The completion handlers and the upcall messages() run in softirq context,
+ * and acquire no lock. Everything else runs in process context.
  *
  * Lifetime: rpcrdma_ep_connect() and the incoming() upcall give the transport a
  * reference. rpcrdma_ep_close() schedules the teardown on a workqueue of this module,

@@ -75,7 +75,7 @@ static void rpcrdma_auth_host(char own[RPCRDMA_AUTH_MAX_IDENTITY + 2])
 			RPCRDMA_AUTH_MAX_IDENTITY + 2);
 }
 
-/* Without a secret, or the need for one, an identity that is not valid is no matter. */
+/* Warn of an invalid identity. Without a secret, or the need for one, it is not used. */
 static void rpcrdma_auth_no_identity(void)
 {
 	pr_warn_ratelimited("rpcrdma: this host's identity is not valid, see host_identity\n");

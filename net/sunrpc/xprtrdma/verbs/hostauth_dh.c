@@ -34,7 +34,7 @@ void rpcrdma_dh_free(struct rpcrdma_ep *ep)
 
 #if RPCRDMA_KPP
 
-/* Peers must not make this host look for a module more often. */
+/* Time between look-ups of the algorithm, so that peers cannot cause one each */
 #define RPCRDMA_DH_RETRY	(60 * HZ)
 
 static const u8 rpcrdma_dh_generator = 2;
@@ -51,7 +51,7 @@ int rpcrdma_dh_prepare(struct rpcrdma_ep *ep)
 		return 0;
 	/* Memory reclaim may wait for this connection. */
 	nofs = memalloc_nofs_save();
-	/* Only an implementation that is done when it returns: nothing has to wait for it. */
+	/* Synchronous implementations only, so that no completion has to be waited for */
 	tfm = crypto_alloc_kpp("dh", 0, CRYPTO_ALG_ASYNC);
 	memalloc_nofs_restore(nofs);
 	if (!IS_ERR(tfm)) {

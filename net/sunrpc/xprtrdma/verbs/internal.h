@@ -41,10 +41,11 @@ enum {
 
 extern struct workqueue_struct *rpcrdma_wq;
 /*
- * Teardowns wait for accept work items, which must therefore not be queued after
- * teardowns.
+ * A workqueue of its own: a teardown waits for the accept work item of its connection,
+ * which could otherwise be queued behind the teardown.
  */
 extern struct workqueue_struct *rpcrdma_accept_wq;
+/* Also separate, so that messages do not wait for the setup of other connections */
 extern struct workqueue_struct *rpcrdma_message_wq;
 
 /* Return the engine's time in milliseconds. */

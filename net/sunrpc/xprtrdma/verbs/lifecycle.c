@@ -19,12 +19,7 @@ static LIST_HEAD(rpcrdma_eps);
 static u64 rpcrdma_last_number;
 
 struct workqueue_struct *rpcrdma_wq;
-/*
- * Teardowns wait for accept work items, which must therefore not be queued after
- * teardowns.
- */
 struct workqueue_struct *rpcrdma_accept_wq;
-/* Message processing must not be queued after the setup of other connections either. */
 struct workqueue_struct *rpcrdma_message_wq;
 
 void rpcrdma_port_lock(struct rpcrdma_ep_core *core)
