@@ -15,7 +15,7 @@
 extern "C" {
 #endif
 
-/* Maximum number of largest Calls that are pulled ahead of the service threads */
+/* Memory for Calls that are pulled ahead of the service threads, in largest Calls */
 enum {
 	RPCRDMA_EARLY_CALLS = 8,
 };
@@ -66,8 +66,7 @@ static inline void rpcrdma_calls_serve(struct rpcrdma_call_queue *q, u64 octets)
 }
 
 /**
- * rpcrdma_calls_may_retry() - check if a Call may proceed because memory is available
- *	again
+ * rpcrdma_calls_may_retry() - check if a Call waits that more memory may help
  * @q: queue of Calls
  *
  * Return: true if so.

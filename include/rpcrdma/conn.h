@@ -131,7 +131,8 @@ struct rpcrdma_conn {
 	u32 recvs_to_free; /* Receives that will soon be free again */
 	/* of these, Receives of credit grants since the last header */
 	u16 grant_recvs_to_free;
-	u16 recvs_freed; /* other Receives became free since then */
+	/* since then: a Call arrived, or another Receive became free or was added */
+	u16 recvs_freed;
 	/* Receives: posted, free, or with a message */
 	u32 window;			/* Receives for RPC traffic, at present */
 	/* Receives to have: window, reserve and spare ones */
@@ -146,7 +147,7 @@ struct rpcrdma_conn {
 	rpcrdma_serial window_known_at;
 	/* minimum of the peer's unused credits in the interval */
 	u32 min_unused;
-	/* milliseconds: begin of the interval for min_unused */
+	/* milliseconds: start of the interval for min_unused */
 	rpcrdma_serial watched_since;
 	/* value of sent after the last complete message that needs credit */
 	rpcrdma_serial last_complete;

@@ -63,7 +63,7 @@ enum {
 
 /**
  * rpcrdma_arrival_wakeup() - choose the context for a message that has arrived
- * @first: no other new message waits; the context for that one would process this one
+ * @first: no older message waits, the wakeup for which would cover this one, too
  * @threads: the transport has threads that poll
  * @busy: a context is processing messages
  *

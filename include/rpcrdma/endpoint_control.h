@@ -43,7 +43,7 @@ struct rpcrdma_ep_params {
 	u32	stall_ms;		/* ms to wait for window; 0: the default */
 	bool	pull;			/* the peer may provide them */
 	u8	version_low, version_high;
-	bool fallback_v1; /* version_high: no answer to version 2 */
+	bool fallback_v1; /* version_high is 1: version 2 got no answer */
 	u8	auth;			/* enum rpcrdma_auth_mode */
 	u8	auth_dh;		/* the same for Diffie-Hellman in it */
 };
@@ -81,7 +81,7 @@ struct rpcrdma_ep_control {
 /* Bytes of the host's structures, for the quota */
 struct rpcrdma_ep_sizes {
 	u32	ep, send, recv;
-	u32	stream;			/* and of a message, without its bytes */
+	u32	stream;			/* of one message, without its payload */
 };
 
 /**

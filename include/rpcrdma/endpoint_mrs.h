@@ -56,7 +56,7 @@ rpcrdma_core_mrs_limits(const struct rpcrdma_ep_core *core)
 	struct rpcrdma_mr_limits limits = core->mrs.limits;
 
 	limits.octets = rpcrdma_conn_limits(&core->conn).max_segment;
-	/* No MR is provided to a peer that accepts none. */
+	/* None is mapped for a peer that accepts no chunks, and 0 is not a valid limit. */
 	if (!limits.octets)
 		limits.octets = 0xffffffffu;
 	return limits;
@@ -114,9 +114,9 @@ static inline bool rpcrdma_core_mrs_exposed(const struct list_head *mrs)
  * @mrs: list of struct rpcrdma_mr
  * @inv: with work.chain and done() set
  *
- * Then call @inv->done() in process context, possibly before this returns. If @ok is
- * false then, the connection is being closed, and the MRs are destroyed with it. @mrs
- * must stay in place until then.
+ * @inv->done() is then called in process context, possibly before this returns. If its
+ * argument is false, the connection is being closed, and the MRs are destroyed with it.
+ * @mrs must stay in place until done() is called.
  * Context: no lock held; does not sleep.
  */
 void rpcrdma_core_mrs_invalidate(struct rpcrdma_ep_core *core,
@@ -126,7 +126,7 @@ void rpcrdma_core_mrs_invalidate(struct rpcrdma_ep_core *core,
 /* ---- The end of a request ---- */
 
 /**
- * rpcrdma_core_mrs_put() - unmap and free the MRs in a list, which is empty then
+ * rpcrdma_core_mrs_put() - unmap the MRs in a list, return them to the pool, and empty it
  * @core: connection
  * @mrs: list of struct rpcrdma_mr, none of which is exposed
  *

@@ -9,9 +9,9 @@
  * verbs/, or the simulation. It has one lock for each connection. "The lock" below is
  * that lock. core/port.h lists the functions that a host provides.
  *
- * Functions with the context "no lock held" take the lock. For the others, an entry of the
- * host takes it, makes one call, takes core->todo (rpcrdma_core_take_todo()), releases the
- * lock, and does what was left to do (rpcrdma_core_finish()).
+ * Functions with the context "no lock held" take the lock. For the others, the host takes
+ * it, makes one call, gets core->todo (rpcrdma_core_take_todo()), releases the lock, and
+ * does the deferred work (rpcrdma_core_finish()).
  *
  * "WP" and section numbers: see engine.h. Lengths and sizes are in bytes.
  */
@@ -108,7 +108,7 @@ struct rpcrdma_ep_core {
 	struct rpcrdma_send	*call_send;	/* for the next Call; its sender's */
 	u32			nr_sends;	/* Send contexts */
 	u32			sends_made;	/* contexts used so far */
-	u32			send_bufs;	/* contexts with an own buffer; atomic */
+	u32			send_bufs;	/* contexts with their own buffer; atomic */
 	u32 signal_threshold; /* initial value of s->signal_threshold */
 	u8			*control_bufs;	/* one allocation, the host's */
 	u64			control_addr;

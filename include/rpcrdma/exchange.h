@@ -113,7 +113,7 @@ enum {
 };
 
 struct rpcrdma_actions {
-	u32 todo;			/* RPCRDMA_STEP_* */
+	u32 todo;			/* RPCRDMA_ACT_* */
 	int status;
 	u32 xid, handle;		/* of the DONE */
 	const char *reason;		/* a static string */
@@ -241,10 +241,10 @@ struct rpcrdma_actions rpcrdma_exchange_reply(struct rpcrdma_exchange *x,
  * @inv_handle: handle of an exposed MR of the RPC, which the peer has invalidated
  * @layout: memory of the Reply
  *
- * It processes the Reply to a Call with one chunk of one segment, the rest of which fits
- * in the head iovec. The caller then copies the inline payload there, releases the
- * Receive, returns the MR, calls rpcrdma_exchange_placed() and completes the RPC.
- * Return: true if so, x->parts says how long it is; false if nothing was changed.
+ * Process a Reply if its Call has one chunk of one segment, and its inline payload fits
+ * in the head iovec. The caller then copies it there, releases the Receive, returns the
+ * MR, calls rpcrdma_exchange_placed() and completes the RPC with x->parts.octets.
+ * Return: true if the Reply was processed; false if nothing was changed.
  */
 bool rpcrdma_exchange_one_chunk(struct rpcrdma_exchange *x,
 				const struct rpcrdma_rx *rx, u32 inv_handle,

@@ -167,8 +167,8 @@ enum rpcrdma_auth_ask {
 	/* generate a private value in @dh.group, keep it, and compute its public value */
 	RPCRDMA_AUTH_ASK_KEYS,
 	/*
-	 * Compute both HMACs with the secret for @identity. In a group, compute the shared
-	 * secret with the private value before, and zero that.
+	 * Compute both HMACs with the secret for @identity. In a group, first compute the
+	 * shared secret with the private value, and zero the private value.
 	 */
 	RPCRDMA_AUTH_ASK_PROOFS,
 };
@@ -209,8 +209,8 @@ struct rpcrdma_auth_request {
 /* The host's answer; zero it after use */
 struct rpcrdma_auth_answer {
 	/*
-	 * 0; -ENOKEY or another errno if there is no usable secret; -ENOMEM and
-	 * -EOPNOTSUPP (no such algorithm) if that is no statement about the secret
+	 * 0; -ENOKEY or another errno if there is no usable secret; -ENOMEM or
+	 * -EOPNOTSUPP (no such algorithm) if it is not known whether there is one
 	 */
 	int status;
 	u8 proof[2][RPCRDMA_AUTH_MAX_MAC];	/* of input[0] and input[1] */

@@ -69,7 +69,7 @@ enum {
 	 */
 	RPCRDMA_LIFECYCLE_BEGIN = 1,
 	/*
-	 * notify the transport that RPC traffic may begin; stop the time limit
+	 * notify the transport that RPC traffic may begin; the time limit keeps running
 	 */
 	RPCRDMA_LIFECYCLE_OPENED = 2,
 	/* wake the setup context, which checks life->step_done */
@@ -142,7 +142,7 @@ rpcrdma_lifecycle_opened(struct rpcrdma_lifecycle *life);
  *	the step ACCEPT returned it
  * @life: the connection's lifecycle
  *
- * May also be called for a connection that has opened.
+ * Call this even if the connection is open: CONFIRM follows if ESTABLISHED is missing.
  * Return: the actions to run.
  */
 struct rpcrdma_lifecycle_step
@@ -170,7 +170,7 @@ enum rpcrdma_failure {
 /**
  * rpcrdma_lifecycle_failed() - report a failed Work Request
  * @life: the connection's lifecycle
- * @failure: operation that failed
+ * @failure: cause of the failure
  * @why: a static string, logged if this was the first sign of the failure
  *
  * Return: the actions to run.
@@ -224,7 +224,7 @@ enum rpcrdma_setup {
 /**
  * struct rpcrdma_setup_step - the next step of the setup
  * @what: the step
- * @ms: WAIT: milliseconds to wait at most
+ * @ms: ADDRESS, ROUTE, ACCEPT, WAIT: time limit in milliseconds
  * @status: END: 0 or a negative errno
  * @answer: END of a client, with @status: for rpcrdma_version_learn()
  * @step: END: actions to run as well

@@ -64,7 +64,7 @@ static inline bool rpcrdma_mr_gap(const struct rpcrdma_mr_limits *limits,
  * rpcrdma_mr_add() - add as much of a memory range to an MR as fits
  * @limits: limits of an MR
  * @r: MR
- * @offset: begin of the range, into a page
+ * @offset: start of the range, into a page
  * @length: bytes of the range, which continues in whole pages
  *
  * A page is never split between MRs unless it is larger than an MR. An empty MR always

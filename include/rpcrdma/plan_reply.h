@@ -86,7 +86,7 @@ void rpcrdma_plan_reply(const struct rpcrdma_conn *conn,
 			struct rpcrdma_reply_plan *plan);
 
 /**
- * rpcrdma_reply_items() - add those results to a Reply that it still contains
+ * rpcrdma_reply_items() - set the items of a Reply to the results that it still contains
  * @reply: Reply, with its length and without items
  * @results: as its service reported them while it encoded the Reply
  * @nr: number of results

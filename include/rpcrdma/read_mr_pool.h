@@ -78,8 +78,7 @@ static inline bool rpcrdma_read_add(const struct rpcrdma_read_pool *pool,
 }
 
 /**
- * rpcrdma_read_short() - report that a segment could not be prepared now, because of
- *	@status, a negative errno
+ * rpcrdma_read_short() - report that a segment could not be prepared
  * @pool: MRs for Reads
  * @claim: the transfer's claim to MRs
  * @status: a negative errno, or 0
@@ -128,7 +127,7 @@ enum rpcrdma_read_result
 rpcrdma_read_whole(const struct rpcrdma_read_claim *claim, bool closing);
 
 /**
- * rpcrdma_read_tried() - get the disposition of a transfer that was prepared completely
+ * rpcrdma_read_tried() - get the disposition of a transfer after it was tried again
  * @pool: MRs for Reads
  * @claim: the transfer's claim to MRs
  * @status: result of the preparation, 0 or a negative errno

@@ -84,8 +84,8 @@ static inline bool rpcrdma_wants_extra_segs(const struct rpcrdma_conn *conn,
  *
  * Every successful Receive completion must be passed to this function, in order.
  *
- * - FRAGMENT, CALL and REPLY with a payload: append it to the open continued message
- *   (@rx->first_part: begin one); CALL and REPLY complete it.
+ * - FRAGMENT, CALL and REPLY of format CONTINUED: append the payload to the open
+ *   continued message (@rx->first_part: begin one); CALL and REPLY complete it.
  * - BAD_REPLY: if the RPC @rx->xid waits for its Reply, it ends with @rx->error.status
  *   once its memory is out of the peer's reach; otherwise nothing needs to be done. The
  *   connection stays open (WP 7), and a DONE that the Reply needs is already queued.

@@ -32,13 +32,13 @@ extern "C" {
 enum {
 	/* Send contexts reserved for control messages */
 	RPCRDMA_CONTROL_SENDS = 16,
-	/* At least one of this many posted Work Requests is signaled. */
+	/* A chain is signaled if it ends this many Work Requests after a signaled one. */
 	RPCRDMA_SQ_BATCH = 16,
 };
 
 struct rpcrdma_sq {
 	u32 depth;		/* slots */
-	u32 batch;		/* at least one of this many Work Requests is signaled */
+	u32 batch;		/* as RPCRDMA_SQ_BATCH, for this depth */
 	/*
 	 * Slots ever used, modulo 2^32: all, those free again, and those up to
 	 * the last signaled Work Request

@@ -27,8 +27,8 @@ struct rpcrdma_version_cache {
 	u64 only_v1_until;		/* seconds; 0: no */
 	u8 silent;			/* consecutive attempts without an answer */
 	u8 has_v2;			/* the server has used version 2 */
-	u8 has_v1;			/* the server has used version 1 since */
-	u8 lasts;			/* version 1 extends only_v1_until */
+	u8 has_v1;			/* it has used version 1 since version 2 was tried */
+	u8 lasts;			/* a connection with version 1 renews only_v1_until */
 };
 
 /**

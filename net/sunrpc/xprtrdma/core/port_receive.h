@@ -19,7 +19,7 @@ extern "C" {
  * @core: connection
  * @first: Receives, chained by next
  *
- * Gives their buffers to the device, which may have been read meanwhile.
+ * Syncs their buffers for the device, because the CPU may have accessed them.
  * Context: lock held.
  * Return: false if the device refused them or some of them.
  */

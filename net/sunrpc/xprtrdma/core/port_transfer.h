@@ -19,7 +19,7 @@ extern "C" {
  * @at: byte of @local at which the part begins
  * @segment: memory of the peer; its length is that of the part
  * @prepare: prepare the part, too, as rpcrdma_port_prepare() does
- * @part: gets the part, of which the core's part is zeroed except for elements; is not set
+ * @part: returns the part, with the core's fields zeroed except for elements; is not set
  *	if there is none
  *
  * Context: no lock held, the teardown is held off; may sleep.

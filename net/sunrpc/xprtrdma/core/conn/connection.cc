@@ -27,7 +27,7 @@ enum class control {
 
 /*
  * Return true if this end's CONNPROP waits only for the @ahead messages before
- * it. The first window that a server advertises must be a normal one.
+ * it. A server's first window must be at least RPCRDMA_MIN_WINDOW.
  */
 bool connprop_ready(const struct rpcrdma_conn *conn, s32 ahead)
 {
@@ -466,10 +466,10 @@ bool rpcrdma_conn_may_send(const struct rpcrdma_conn *conn,
 }
 
 /*
- * The wait restarts if a waiting message was sent completely, and as much credit as a
- * Call needs was granted for that. A peer that sends much and grants nothing is no
- * better than a silent one, and neither is a peer that grants a single message now and
- * then. While Calls are sent, one Call may wait for long, but others do not.
+ * The wait restarts if, since it began, a complete message was sent and the limit has
+ * risen by more than a Call needs above the messages sent by then. A peer that sends
+ * much and grants nothing does not restart it, nor does one that grants a single message
+ * now and then. One Call may wait for long while other Calls are sent.
  */
 struct rpcrdma_stall rpcrdma_conn_stalled(struct rpcrdma_conn *conn, u32 waits,
 					  u32 now)

@@ -3,8 +3,9 @@
  * Credits (WP 3): the numbers of messages that this end and its peer may send,
  * and the rule for credit grants.
  *
- * All counts wrap at 2^32 and are compared by distance only. "Window" means the
- * number of messages that may be sent.
+ * All counts wrap at 2^32 and are compared by distance only. conn->window is a
+ * number of Receives; window_left() is the number of messages that this end may
+ * send.
  */
 #ifndef RPCRDMA_CORE_CREDITS_HH
 #define RPCRDMA_CORE_CREDITS_HH
@@ -70,8 +71,9 @@ static inline u32 advertise(struct rpcrdma_conn *conn)
 	conn->sent++;
 	conn->advertised = conn->received + credit;
 	/*
-	 * From now on, replacing the Receives of credit grants is no reason for another
-	 * grant. But this header has counted those that are still to be replaced.
+	 * Freeing the Receive of a grant that arrives after this header is no reason for
+	 * another grant. For earlier grants it is: the header counts the grants, but not
+	 * these Receives.
 	 */
 	conn->grant_recvs_to_free = 0;
 	conn->recvs_freed = 0;
@@ -92,9 +94,9 @@ static inline bool limit_can_rise(const struct rpcrdma_conn *conn)
  * (WP 3).
  *
  * Why a grant is owed: a peer cannot send a Call if only the last CALL_RESERVE messages
- * of its window are left. The Calls that hold the other Receives may be waiting for
- * that Call. Therefore a grant is owed as soon as only these messages are left and the
- * limit can rise, however little.
+ * of its window are left, and the Calls that hold the other Receives may be waiting
+ * for that Call. Therefore a grant is owed when only these messages are left and the
+ * limit can rise at all. It is owed earlier if the limit can rise by half a window.
  *
  * Why a grant alone is not always answered: a credit grant uses a Receive, and the peer
  * does not learn of its replacement. If each grant were answered by another one, two
@@ -103,9 +105,9 @@ static inline bool limit_can_rise(const struct rpcrdma_conn *conn)
  * answer, or because this end keeps enough window for a Call of its own. The sender of
  * a grant that is not answered may rely on the replacement: room_for_call().
  *
- * A grant is not owed while Receives are about to become free: it would convey less
- * than possible, and need another one soon. Withheld Receives make no difference:
- * may_keep().
+ * Otherwise no grant is owed while Receives are about to become free: it would convey
+ * less than possible, and need another one soon. Withheld Receives never leave the peer
+ * short of credit: may_keep().
  */
 static inline bool grant_owed(const struct rpcrdma_conn *conn)
 {

@@ -349,7 +349,7 @@ bool own_refused(struct rpcrdma_conn *conn)
 {
 	if (!holds(conn))
 		return conn->auth_result != RPCRDMA_AUTH_DONE;
-	/* The server knows another content of the property. */
+	/* The server gives HOSTAUTH another meaning. */
 	if (conn->cfg.client && conn->auth_state == GREETED)
 		conn->props_due = !not_offered(conn);
 	else

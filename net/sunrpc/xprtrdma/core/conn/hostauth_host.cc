@@ -21,8 +21,8 @@ void challenge(struct rpcrdma_conn *conn)
 }
 
 /*
- * Server: there is a secret for the client's identity, or not. If it must have one, it is
- * challenged in the same way in both cases.
+ * Server: handle the look-up of the client's secret. If authentication is required, a
+ * client without a secret is challenged, too: it must not learn which identities exist.
  */
 void secret_answered(struct rpcrdma_conn *conn, int status, u32 &events)
 {
@@ -157,7 +157,7 @@ u32 rpcrdma_auth_hello(struct rpcrdma_conn *conn, struct rpcrdma_hostauth *auth,
 			     rx };
 	xdr_reader in = m.body();
 
-	/* It was valid before: its values do not change. */
+	/* The CONNPROP was decoded before; decoding it again gives the same values. */
 	if (!auth || decode_props(in, &conn->staged, &props))
 		auth::fail(conn, RPCRDMA_AUTH_UNAVAILABLE);
 	else

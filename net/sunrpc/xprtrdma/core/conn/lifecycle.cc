@@ -39,8 +39,8 @@ constexpr u32 RESOLVE_MS = 5000;
 constexpr u32 CONNECT_MS = 20000;
 constexpr u32 OPEN_MS = 15000;
 /*
- * Time limit for an opening after another message: a peer that responds is not
- * slow.
+ * Time limit for an opening that follows another answer (RPCRDMA_EV_ODD): a
+ * peer that responds is not slow.
  */
 constexpr u32 ODD_MS = 1000;
 
@@ -112,9 +112,7 @@ constexpr release_step RELEASES[] = {
 	{ RPCRDMA_TEARDOWN_EXPOSED, needs::NOTHING },
 	{ RPCRDMA_TEARDOWN_BUFFERS, needs::NOTHING },
 	{ RPCRDMA_TEARDOWN_DOMAIN, needs::NOTHING },
-	/*
-	 * The last ID permits the removal of the device, which waits for that.
-	 */
+	/* The removal of the device waits until the last ID is destroyed. */
 	{ RPCRDMA_TEARDOWN_ID, needs::NOTHING },
 	{ RPCRDMA_TEARDOWN_GONE, needs::NOTHING },
 	{ RPCRDMA_TEARDOWN_NOTIFY, needs::HANDED },
@@ -493,9 +491,9 @@ rpcrdma_lifecycle_odd(struct rpcrdma_lifecycle *life)
 
 /*
  * When a client is rejected, the connection manager stops the queue pair first,
- * and then reports the reason. A queue pair that stops before this end closes
- * it was stopped by the peer's disconnect: a failure would have completed a
- * Work Request of its own.
+ * and then reports the reason. If the queue pair stops before this end has
+ * closed the connection, the peer has disconnected: a failure would first have
+ * completed the Work Request that failed.
  */
 struct rpcrdma_lifecycle_step
 rpcrdma_lifecycle_failed(struct rpcrdma_lifecycle *life,

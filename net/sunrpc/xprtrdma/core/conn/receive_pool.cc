@@ -24,8 +24,8 @@ constexpr u32 WATCH_MS = 10000;
 
 /*
  * Return true if free Receives may be withheld. With version 2, none are withheld until
- * this end's CONNPROP has advertised all of them. With version 1 a server keeps a Receive
- * posted for each Call that it has granted, and a client a few for its next Calls.
+ * this end's CONNPROP has advertised all of them. With version 1 a server always may,
+ * because it has spare ones; a client may if enough are posted for its next Calls.
  */
 bool may_keep(const struct rpcrdma_conn *conn)
 {
@@ -85,9 +85,9 @@ u32 left_to_peer(const struct rpcrdma_conn *conn)
 
 /*
  * Return true if a received message shows that the peer knows its present window. From
- * then on, window_known_at follows the count of received messages, because a serial
- * number older than 2^31 messages would be ahead of it again. Called whenever Receives
- * are posted, which is more often than that.
+ * then on, window_known_at follows the count of received messages: if it stayed 2^31
+ * messages behind, it would compare as ahead. Called whenever Receives are posted, which
+ * is more often than that.
  */
 bool window_is_heard(struct rpcrdma_conn *conn)
 {
@@ -377,9 +377,7 @@ u32 rpcrdma_recvs_to_post(struct rpcrdma_conn *conn, u32 now)
 u32 rpcrdma_recvs_posted(struct rpcrdma_conn *conn, u32 count)
 {
 	const bool v1 = conn->version == RPCRDMA_VERS_1;
-	/*
-	 * True if Calls waited for a Receive of this end, or for its CONNPROP.
-	 */
+	/* Calls, or in version 2 all messages, waited for a Receive of this end. */
 	const bool stuck = v1 ? !v1::may_call(conn) : available(conn) < 0;
 	const bool opening = !v1 && conn->state == RPCRDMA_CONN_OPEN &&
 			     !conn->props_sent;

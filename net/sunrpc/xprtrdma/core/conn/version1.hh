@@ -47,7 +47,7 @@ static inline bool few_left(const struct rpcrdma_conn *conn)
 /*
  * Return true if a Call may be sent. Each end also ensures that there is a Receive for
  * every Reply that is due, and for the Calls that it has granted. Some Receives may be
- * held: at a client by Replies, until their RPC's memory is invalid; at a server by
+ * held: at a client by Replies, until their RPC's MRs are invalidated; at a server by
  * Calls, which use up the grant as well.
  */
 static inline bool may_call(const struct rpcrdma_conn *conn)

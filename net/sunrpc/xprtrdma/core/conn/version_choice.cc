@@ -95,10 +95,10 @@ void learn_from_v2(struct rpcrdma_version_cache *memory, u64 now,
 } // namespace
 
 /*
- * A server that answers version 2 in any way is tried with it each time: a
- * refusal costs one message. Version 2 is omitted only if the attempt would
- * cost a timeout or the connection, and only for some time: servers are
- * upgraded.
+ * Version 2 is omitted only if the attempt would cost a timeout or the
+ * connection, and only for some time: servers are upgraded. A refusal on a
+ * connection that stays open costs one message, so such a server is tried with
+ * version 2 each time.
  */
 u8 rpcrdma_version_first(const struct rpcrdma_version_cache *memory, u64 now,
 			 u8 low, u8 high)

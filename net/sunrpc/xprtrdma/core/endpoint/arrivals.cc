@@ -60,8 +60,8 @@ void free_assembly(rpcrdma_ep_core *core)
 }
 
 /*
- * Get space for @need bytes, and for as much again if the message may become that large.
- * The engine bounds @need. Return false if out of memory.
+ * Enlarge the buffer to @need bytes, or to twice its size if the message may become that
+ * large. The engine bounds @need. Return false if out of memory.
  */
 bool grow(rpcrdma_ep_core *core, u32 need)
 {
@@ -96,7 +96,7 @@ bool append(rpcrdma_ep_core *core, const rpcrdma_recv *rv)
 	rpcrdma_ep_arrivals *a = &core->arrivals;
 	u32 need;
 
-	/* The rest of another continued message, which was refused, may be left. */
+	/* Fragments of a sequence that was refused may still be in the buffer. */
 	if (rv->rx.first_part)
 		a->assembly_len = 0;
 	need = a->assembly_len + rv->rx.payload_length;

@@ -247,7 +247,7 @@ happened_step handle(rpcrdma_ep_core *core,
 		count_end(core, event, stage);
 	if (step.life.todo & RPCRDMA_LIFECYCLE_BEGIN)
 		step.events = begin(core, event->peer);
-	/* A client that was refused ends the connection. */
+	/* If the handshake has failed, log its reason for the close. */
 	if (step.life.todo & RPCRDMA_LIFECYCLE_CLOSE &&
 	    rpcrdma_auth_failed(&core->conn))
 		step.life.reason = rpcrdma_auth_reason(

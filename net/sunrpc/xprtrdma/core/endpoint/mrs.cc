@@ -78,7 +78,7 @@ u32 add_mrs(rpcrdma_ep_core *core, rpcrdma_mr *first, rpcrdma_mr *last,
 	return mr;
 }
 
-/* Free the MRs in a list, which is empty then. Return RPCRDMA_POOL_*. */
+/* Return the MRs in a list to the pool, and empty the list. Return RPCRDMA_POOL_*. */
 [[gnu::always_inline]] inline u32 put_mrs(rpcrdma_ep_core *core, list_head *mrs)
 {
 	const locked_mrs under(core);
@@ -100,7 +100,7 @@ u32 add_mrs(rpcrdma_ep_core *core, rpcrdma_mr *first, rpcrdma_mr *last,
 	return rpcrdma_mr_pool_put(&core->mrs.pool, count, used);
 }
 
-/* Return true if MRs are to be tried again that hold less than @used. */
+/* Lower the limits below @used. Return true if smaller MRs can help. */
 bool reduce_limits(rpcrdma_ep_core *core, const rpcrdma_mr_limits *used)
 {
 	const locked_mrs under(core);
@@ -109,7 +109,7 @@ bool reduce_limits(rpcrdma_ep_core *core, const rpcrdma_mr_limits *used)
 }
 
 /*
- * The device mapped less than one MR within @limits. Lower the limits, so that the
+ * The device mapped less into an MR than @limits permit. Lower the limits, so that the
  * caller plans and maps again.
  */
 int split_finer(rpcrdma_ep_core *core, const rpcrdma_mr_limits *limits)

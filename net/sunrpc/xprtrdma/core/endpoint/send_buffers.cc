@@ -76,8 +76,8 @@ void begin_sends(rpcrdma_ep_core *core, u32 nr)
 		return;
 
 	/*
-	 * Contexts with a buffer are added to the list last, and are therefore used
-	 * first: the highest number is at the end.
+	 * The contexts with control buffers have the lowest numbers. They are the first
+	 * ones in the list, and are used first.
 	 */
 	rpcrdma_work **end = &core->free_sends;
 

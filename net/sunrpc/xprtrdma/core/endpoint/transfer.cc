@@ -44,7 +44,7 @@ enum claim_event {
 	CLAIM_RETURNED, /* it holds no MRs any more */
 	/* an MR holds less than t->limits permits; POST: split it again */
 	CLAIM_FINER,
-	/* all of it was prepared, with 0 or an errno, after it had waited */
+	/* it had waited, and was prepared again: 0 or an errno */
 	CLAIM_TRIED,
 	CLAIM_OVER, /* it has ended */
 };

@@ -11,8 +11,8 @@
  * that needs no knowledge of the other connections: each may have as much of it as it
  * leaves free. The reserve at the end of the limit guarantees progress when that is too
  * little for a message: a connection may use it for one message of each kind. Accounts
- * that find it used up queue, those that wait for Replies first, because Replies
- * release memory.
+ * that find it exhausted are queued. Those that need memory to send a Reply are first,
+ * because sending Replies releases memory.
  *
  * While accounts wait or memory is tight, all accounts are visited at intervals. A
  * visit closes a connection whose peer has accepted nothing for some intervals, and
@@ -142,10 +142,10 @@ enum : u8 {
 };
 
 /*
- * Accounts that wait for a Reply precede all that wait for a Call. They only require
- * that no more than the limit is used, and their Replies release the memory that they
- * hold. If they were queued after Calls that wait for this memory, neither would be
- * woken.
+ * Accounts that need memory for a Reply precede those that need it for a Call. They
+ * only require that no more than the limit is used, and their Replies release the
+ * memory that they hold. If they were queued after Calls that wait for this memory,
+ * neither would be woken.
  */
 void enqueue(struct rpcrdma_quota *all, struct rpcrdma_quota_account *account,
 	     enum rpcrdma_quota_use use)
@@ -273,7 +273,7 @@ bool rpcrdma_quota_ask(struct rpcrdma_quota *all,
 		return true;
 	}
 	account->wanted = 1;
-	/* If not, the account waits for memory that it holds itself. */
+	/* Otherwise only its own releases help: the account is not queued. */
 	if (!is_for_one(account, use, bytes))
 		return false;
 	if (account->queued == FOR_CALL && use == RPCRDMA_QUOTA_REPLIES)

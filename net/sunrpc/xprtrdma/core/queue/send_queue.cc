@@ -5,9 +5,9 @@
  * Why every wait ends. Work that fits leaves a batch of slots free in addition to its
  * own. If there are not enough slots for it, more than a batch is in use. A part of
  * that was therefore posted signaled, and its completion covers everything before it.
- * While so many contexts are in use that at most twice the control messages' reserve is
- * free, every chain is posted signaled. A missing context is therefore either held by a
- * caller that will post or release it, or posted with a completion to come.
+ * While fewer than twice RPCRDMA_CONTROL_SENDS contexts are free, every chain is posted
+ * signaled. A missing context is therefore either held by a caller that will post or
+ * release it, or posted with a completion to come.
  */
 #include "send_queue.hh"
 

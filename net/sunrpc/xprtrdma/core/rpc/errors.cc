@@ -70,10 +70,9 @@ bool reply_chunk_helps(const struct rpcrdma_rx *rx,
 }
 
 /*
- * Return true if another placement of the result can help. Zero: the peer could not
- * determine a length (7.3.4). The chunk has all the memory that exists for the result.
- * Only a peer that counts the roundup, too, can therefore succeed, with the result in
- * the rest of the Reply, if that has space.
+ * Return true if the result may fit in the rest of the Reply. The Write chunk already had
+ * all the memory for it, so that a retry helps only if the peer has counted the roundup,
+ * too. Index 0: the peer could not determine a length (7.3.4).
  */
 bool roundup_helps(const struct rpcrdma_rx *rx, const struct rpcrdma_call *call,
 		   const struct rpcrdma_lists *call_lists)

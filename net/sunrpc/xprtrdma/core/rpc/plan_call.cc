@@ -178,8 +178,8 @@ bool call_planner::will_fit(u32 octets, const reply_resources &o) const
 }
 
 /*
- * Return the number of entries in @offers: the chunks that the Call could provide for
- * its Reply, best first (6.4, DR 5.3.1).
+ * Fill @resources with the chunks that the Call could provide for its Reply, best first
+ * (6.4, DR 5.3.1), and return their number.
  *
  * - Nothing, if the largest Reply fits into one message: registering memory costs two
  *   Work Requests, and makes the RPC wait for the invalidation.
@@ -208,7 +208,7 @@ u32 call_planner::make_resources(
 			  chunks_;
 	const reply_resources none = { -1, -1 };
 	const reply_resources whole = complete_reply();
-	/* The memory is there without the roundup. */
+	/* The result's memory has no space for the roundup. */
 	const bool writes_ok =
 		!call_->retry_limits.no_writes &&
 		!(call_->whole_writes && call_->result_max % sizeof(u32));
@@ -251,8 +251,8 @@ u32 call_planner::make_resources(
 				resources[n++] = whole;
 		}
 		/*
-		 * The Call is retried for the sake of this chunk. In addition, a
-		 * Responder of version 1 has only a permanent error for such a Reply,
+		 * No alternative without this chunk: the Call is retried for it; or, in
+		 * version 1, the Responder has only a permanent error for such a Reply,
 		 * if it checks the length at all.
 		 */
 		if (larger || (simple_ && !call_->reverse))

@@ -8,8 +8,8 @@ namespace
 {
 
 /*
- * A property, all of which are uint32 data here (WP 5). HOSTAUTH is opaque:
- * hostauth_codec.cc has its content.
+ * A property with uint32 data (WP 5). HOSTAUTH is opaque: hostauth_codec.cc has
+ * its content.
  */
 struct property {
 	u32 rpcrdma_props::*value;
