@@ -63,8 +63,8 @@ struct rpcrdma_send {
 };
 
 /*
- * s->signal_threshold: a Send of at least this many bytes is signaled, even if the Send Queue does
- * not need its completion.
+ * s->signal_threshold: a Send of at least this many bytes is signaled, even if the Send
+ * Queue does not need its completion.
  * - siw completes a Send as soon as TCP has queued it. It copies a signaled Send, but
  *   transmits an unsignaled Send of a page or more by reference from the buffer.
  * - A client's reserve buffer, for use when memory is short, is signaled so that it is

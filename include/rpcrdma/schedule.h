@@ -201,11 +201,10 @@ bool rpcrdma_sq_reserve_reply(struct rpcrdma_sq *sq);
 bool rpcrdma_sq_can_reserve_reply(struct rpcrdma_sq *sq);
 
 /**
- * rpcrdma_sq_can_reserve_reply_hint() - check, as a hint without the lock, if rpcrdma_sq_reserve_reply()
- *	would succeed
+ * rpcrdma_sq_can_reserve_reply_hint() - hint if rpcrdma_sq_reserve_reply() would succeed
  * @sq: Send Queue
  *
- * Context: any.
+ * Context: any, without the lock.
  * Return: true if so.
  */
 static inline bool

@@ -201,8 +201,7 @@ static inline void rpcrdma_sq_charge(struct rpcrdma_sq *sq,
 }
 
 /**
- * rpcrdma_sq_completion_covers() - check if the completion of @completed also retires @wrs, which
- *	was posted earlier
+ * rpcrdma_sq_completion_covers() - check if a completion also retires an earlier chain
  * @completed: chain that has completed
  * @wrs: chain posted earlier
  *

@@ -55,7 +55,8 @@ struct rpcrdma_chain {
 struct rpcrdma_ep_ops {
 	/*
 	 * All upcalls except messages() and changed() run in process context with no
-	 * lock held and may sleep briefly. Each may run before incoming() or connect() has returned.
+	 * lock held and may sleep briefly. Each may run before incoming() or connect()
+	 * has returned.
 	 */
 
 	/*
