@@ -40,6 +40,25 @@ static void rpcrdma_quota_change(struct rpcrdma_ep *ep,
 		rpcrdma_ep_write_space(ep);
 }
 
+/*
+ * Make the change @what of @count times @octets bytes, and return it with its result. Out of
+ * line: the fast paths below change the account with its own lock alone.
+ */
+static noinline struct rpcrdma_quota_change
+rpcrdma_quota_make(struct rpcrdma_ep *ep, enum rpcrdma_quota_action what,
+		   enum rpcrdma_quota_use use, u64 octets, u32 count)
+{
+	struct rpcrdma_quota_change change = {
+		.what = what,
+		.use = use,
+		.count = count,
+		.octets = octets,
+	};
+
+	rpcrdma_quota_change(ep, &change);
+	return change;
+}
+
 int rpcrdma_ep_quota_attach(struct rpcrdma_ep *ep, u64 limit, u32 message)
 {
 	static const struct rpcrdma_ep_sizes sizes = {
@@ -69,56 +88,20 @@ void rpcrdma_ep_quota_detach(struct rpcrdma_ep *ep)
 	rpcrdma_quota_change(ep, &change);
 }
 
-/* Slow path of rpcrdma_ep_quota_available(): the account needs a larger quota. */
-static noinline bool rpcrdma_quota_ask_all(struct rpcrdma_ep *ep,
-					   enum rpcrdma_quota_use use,
-					   u64 octets)
-{
-	struct rpcrdma_quota_change change = {
-		.what = RPCRDMA_QUOTA_ASK,
-		.use = use,
-		.octets = octets,
-	};
-
-	rpcrdma_quota_change(ep, &change);
-	return change.ok;
-}
-
 bool rpcrdma_ep_quota_available(struct rpcrdma_ep *ep,
 				enum rpcrdma_quota_use use, u64 octets)
 {
 	return likely(rpcrdma_locked(&ep->memory_lock,
 				     rpcrdma_quota_allows_own(&ep->memory, use,
 							      octets))) ||
-	       rpcrdma_quota_ask_all(ep, use, octets);
+	       rpcrdma_quota_make(ep, RPCRDMA_QUOTA_ASK, use, octets, 1).ok;
 }
 
 u32 rpcrdma_ep_charge_some(struct rpcrdma_ep *ep, enum rpcrdma_quota_use use,
 			   u64 octets, u32 count)
 {
-	struct rpcrdma_quota_change change = {
-		.what = RPCRDMA_QUOTA_CHARGE_UP_TO,
-		.use = use,
-		.count = count,
-		.octets = octets,
-	};
-
-	rpcrdma_quota_change(ep, &change);
-	return change.count;
-}
-
-/* Slow path of rpcrdma_ep_charge(): the account needs a larger quota. */
-static noinline void rpcrdma_charge_more(struct rpcrdma_ep *ep,
-					 enum rpcrdma_quota_use use, u64 octets)
-{
-	struct rpcrdma_quota_change change = {
-		.what = RPCRDMA_QUOTA_CHARGE,
-		.use = use,
-		.count = 1,
-		.octets = octets,
-	};
-
-	rpcrdma_quota_change(ep, &change);
+	return rpcrdma_quota_make(ep, RPCRDMA_QUOTA_CHARGE_UP_TO, use, octets,
+				  count).count;
 }
 
 void rpcrdma_ep_charge(struct rpcrdma_ep *ep, enum rpcrdma_quota_use use,
@@ -127,32 +110,13 @@ void rpcrdma_ep_charge(struct rpcrdma_ep *ep, enum rpcrdma_quota_use use,
 	if (unlikely(!rpcrdma_locked(&ep->memory_lock,
 				     rpcrdma_quota_charge_own(&ep->memory, use,
 							      octets))))
-		rpcrdma_charge_more(ep, use, octets);
+		rpcrdma_quota_make(ep, RPCRDMA_QUOTA_CHARGE, use, octets, 1);
 }
 
 bool rpcrdma_port_assembled(struct rpcrdma_ep_core *core, u64 octets)
 {
-	struct rpcrdma_quota_change change = {
-		.what = RPCRDMA_QUOTA_ASSEMBLED,
-		.octets = octets,
-	};
-
-	rpcrdma_quota_change(rpcrdma_ep_of(core), &change);
-	return change.ok;
-}
-
-/* Slow path of rpcrdma_ep_uncharge(): memory is tight. */
-static noinline void rpcrdma_uncharge_all(struct rpcrdma_ep *ep,
-					  enum rpcrdma_quota_use use,
-					  u64 octets)
-{
-	struct rpcrdma_quota_change change = {
-		.what = RPCRDMA_QUOTA_UNCHARGE,
-		.use = use,
-		.octets = octets,
-	};
-
-	rpcrdma_quota_change(ep, &change);
+	return rpcrdma_quota_make(rpcrdma_ep_of(core), RPCRDMA_QUOTA_ASSEMBLED,
+				  RPCRDMA_QUOTA_CALLS, octets, 1).ok;
 }
 
 void rpcrdma_ep_uncharge(struct rpcrdma_ep *ep, enum rpcrdma_quota_use use,
@@ -167,7 +131,7 @@ void rpcrdma_ep_uncharge(struct rpcrdma_ep *ep, enum rpcrdma_quota_use use,
 						       &ep->memory, use,
 						       octets));
 	if (unlikely(rc < 0))
-		rpcrdma_uncharge_all(ep, use, octets);
+		rpcrdma_quota_make(ep, RPCRDMA_QUOTA_UNCHARGE, use, octets, 1);
 	else if (unlikely(rc))
 		rpcrdma_ep_write_space(ep);
 }
