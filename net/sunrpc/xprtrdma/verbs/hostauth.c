@@ -244,6 +244,36 @@ static int rpcrdma_auth_named(const struct rpcrdma_ep *ep, const char *name,
 	return rc;
 }
 
+#else
+
+int rpcrdma_auth_init_keys(void)
+{
+	return 0;
+}
+
+void rpcrdma_auth_exit_keys(void)
+{
+}
+
+static int rpcrdma_auth_named(const struct rpcrdma_ep *ep, const char *name,
+			      char identity[RPCRDMA_AUTH_MAX_IDENTITY + 1])
+{
+	*identity = '\0';
+	return -ENOKEY;
+}
+
+static int rpcrdma_auth_secret(const struct rpcrdma_ep *ep,
+			       const struct rpcrdma_auth_request *req,
+			       const u8 *shared,
+			       struct rpcrdma_auth_answer *answer)
+{
+	return -EOPNOTSUPP;
+}
+
+#endif
+
+/* ---- Identities ---- */
+
 /*
  * Find the identity that the peer's address must prove, in a key of the type "user". If
  * that key cannot be used, no peer with that address is accepted. Sleeps.
@@ -296,43 +326,6 @@ static int rpcrdma_auth_own(const struct rpcrdma_ep *ep,
 		*own = '\0';
 	return 0;
 }
-
-#else
-
-int rpcrdma_auth_init_keys(void)
-{
-	return 0;
-}
-
-void rpcrdma_auth_exit_keys(void)
-{
-}
-
-static int rpcrdma_auth_own(const struct rpcrdma_ep *ep,
-			    char own[RPCRDMA_AUTH_MAX_IDENTITY + 2])
-{
-	rpcrdma_auth_host(own);
-	if (!rpcrdma_auth_identity_ok(own))
-		*own = '\0';
-	return 0;
-}
-
-static int rpcrdma_auth_expected(struct rpcrdma_ep *ep,
-				 char identity[RPCRDMA_AUTH_MAX_IDENTITY + 1])
-{
-	*identity = '\0';
-	return 0;
-}
-
-static int rpcrdma_auth_secret(const struct rpcrdma_ep *ep,
-			       const struct rpcrdma_auth_request *req,
-			       const u8 *shared,
-			       struct rpcrdma_auth_answer *answer)
-{
-	return -EOPNOTSUPP;
-}
-
-#endif
 
 /* ---- The handshake of a connection ---- */
 
