@@ -283,6 +283,14 @@ void end_exposed(rpcrdma_pull_entry *x);
 /* Handle the peer's DONE in @rv: invalidate the MRs that it did not. No lock held. */
 void reply_pulled(const rpcrdma_recv *rv);
 
+/* Release the context of @s, to which no work is attached. */
+[[gnu::always_inline]] static inline void release_send(rpcrdma_ep_core *core,
+						       rpcrdma_send *s)
+{
+	push_send(core, s);
+	rpcrdma_sq_give(&core->sq);
+}
+
 /* Release the context of @s and append the work attached to it to @done_list. */
 [[gnu::always_inline]] static inline void
 free_up_send(rpcrdma_ep_core *core, rpcrdma_send *s, list_head *done_list)
@@ -296,8 +304,7 @@ free_up_send(rpcrdma_ep_core *core, rpcrdma_send *s, list_head *done_list)
 		list_push_back(&s->stream->work.list, done_list);
 		s->stream = nullptr;
 	}
-	push_send(core, s);
-	rpcrdma_sq_give(&core->sq);
+	release_send(core, s);
 }
 
 } // namespace rpcrdma

@@ -108,8 +108,7 @@ void rpcrdma_core_send_put(struct rpcrdma_send *s)
 
 	const posting under(s->core);
 
-	push_send(s->core, s);
-	rpcrdma_sq_give(&s->core->sq);
+	release_send(s->core, s);
 	rpcrdma_core_freed(s->core);
 }
 
