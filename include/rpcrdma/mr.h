@@ -114,7 +114,7 @@ static inline u32 rpcrdma_mr_add(const struct rpcrdma_mr_limits *limits,
 /**
  * rpcrdma_mr_is_one() - fast path: check if memory is in one MR, without counting
  * @limits: limits of an MR
- * @offset: begin of the memory, into a page
+ * @offset: start of the memory, into a page
  * @length: bytes of the memory, which continues in whole pages
  *
  * Return: true if it is; false if it may need more, or is empty.
@@ -129,7 +129,7 @@ static inline bool rpcrdma_mr_is_one(const struct rpcrdma_mr_limits *limits,
 /**
  * rpcrdma_mr_count() - get the number of MRs needed to register memory
  * @limits: limits of an MR
- * @offset: begin of the memory, into a page
+ * @offset: start of the memory, into a page
  * @length: bytes of the memory
  *
  * If the memory is registered together with adjacent memory, it adds at most this many.

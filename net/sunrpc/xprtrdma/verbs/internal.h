@@ -42,7 +42,7 @@ enum {
 extern struct workqueue_struct *rpcrdma_wq;
 /*
  * A workqueue of its own: a teardown waits for the accept work item of its connection,
- * which could otherwise be queued behind the teardown.
+ * which could otherwise be queued after the teardown.
  */
 extern struct workqueue_struct *rpcrdma_accept_wq;
 /* Also separate, so that messages do not wait for the setup of other connections */

@@ -85,9 +85,9 @@ u32 left_to_peer(const struct rpcrdma_conn *conn)
 
 /*
  * Return true if a received message shows that the peer knows its present window. From
- * then on, window_known_at follows the count of received messages: if it stayed 2^31
- * messages behind, it would compare as ahead. Called whenever Receives are posted, which
- * is more often than that.
+ * then on, window_known_at follows the count of received messages: a value that is 2^31
+ * messages old would compare as later. Called whenever Receives are posted, which is more
+ * often than that.
  */
 bool window_is_heard(struct rpcrdma_conn *conn)
 {
