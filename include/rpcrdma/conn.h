@@ -157,8 +157,8 @@ struct rpcrdma_conn {
 	rpcrdma_serial stalled_complete; /* stalled: value of last_complete then */
 	u32 prop_octets;		/* bytes of CONNPROP received, bounded */
 	/* Version 1: its credits, and the origin of its limits */
-	u32 calls_out;			/* Calls sent and not answered */
-	u32 call_limit;			/* maximum of calls_out */
+	u32 calls_unanswered;		/* Calls sent and not answered */
+	u32 call_limit;			/* maximum of calls_unanswered */
 	u32 granted;			/* Calls granted to the peer */
 	struct rpcrdma_private peer_private;
 	/* The open continued messages, one in each direction */

@@ -84,11 +84,11 @@ enum {
 };
 
 /**
- * struct rpcrdma_lifecycle_step - actions that follow an event
+ * struct rpcrdma_lifecycle_actions - actions that follow an event
  * @todo: RPCRDMA_LIFECYCLE_*
  * @reason: static string; NULL: an ordinary close
  */
-struct rpcrdma_lifecycle_step {
+struct rpcrdma_lifecycle_actions {
 	u32 todo;
 	const char *reason;
 };
@@ -123,7 +123,7 @@ enum {
  *
  * Return: the actions to run.
  */
-struct rpcrdma_lifecycle_step
+struct rpcrdma_lifecycle_actions
 rpcrdma_lifecycle_cm_event(struct rpcrdma_lifecycle *life,
 			   enum rpcrdma_cm_event event, int rejection);
 
@@ -134,7 +134,7 @@ rpcrdma_lifecycle_cm_event(struct rpcrdma_lifecycle *life,
  *
  * Return: the actions to run.
  */
-struct rpcrdma_lifecycle_step
+struct rpcrdma_lifecycle_actions
 rpcrdma_lifecycle_opened(struct rpcrdma_lifecycle *life);
 
 /**
@@ -145,7 +145,7 @@ rpcrdma_lifecycle_opened(struct rpcrdma_lifecycle *life);
  * Call this even if the connection is open: CONFIRM follows if ESTABLISHED is missing.
  * Return: the actions to run.
  */
-struct rpcrdma_lifecycle_step
+struct rpcrdma_lifecycle_actions
 rpcrdma_lifecycle_overdue(struct rpcrdma_lifecycle *life);
 
 /**
@@ -156,7 +156,7 @@ rpcrdma_lifecycle_overdue(struct rpcrdma_lifecycle *life);
  * opening may still follow, but the time for it is short.
  * Return: the actions to run.
  */
-struct rpcrdma_lifecycle_step
+struct rpcrdma_lifecycle_actions
 rpcrdma_lifecycle_odd(struct rpcrdma_lifecycle *life);
 
 /* Causes of a failed Work Request */
@@ -175,7 +175,7 @@ enum rpcrdma_failure {
  *
  * Return: the actions to run.
  */
-struct rpcrdma_lifecycle_step
+struct rpcrdma_lifecycle_actions
 rpcrdma_lifecycle_failed(struct rpcrdma_lifecycle *life,
 			 enum rpcrdma_failure failure, const char *why);
 
@@ -187,7 +187,7 @@ rpcrdma_lifecycle_failed(struct rpcrdma_lifecycle *life,
  *
  * Return: the actions to run.
  */
-struct rpcrdma_lifecycle_step
+struct rpcrdma_lifecycle_actions
 rpcrdma_lifecycle_close(struct rpcrdma_lifecycle *life, const char *reason);
 
 /**
@@ -234,7 +234,7 @@ struct rpcrdma_setup_step {
 	u32 ms;
 	int status;
 	enum rpcrdma_answer answer;
-	struct rpcrdma_lifecycle_step step;
+	struct rpcrdma_lifecycle_actions step;
 };
 
 /**

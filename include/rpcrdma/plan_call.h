@@ -18,7 +18,7 @@ extern "C" {
 /**
  * struct rpcrdma_retry_limits - limits for a Call that follow from the ERRORs about
  *	it (7.3, WP 7)
- * @given_in: a bit for each error code because of which the Call was sent again
+ * @retried_errors: a bit for each error code because of which the Call was sent again
  * @reply_needed: bytes of Reply chunk needed; 0: not known
  * @max_reads: maximum of Read chunks, with @few_reads
  * @few_reads: 1: @max_reads is a limit
@@ -28,7 +28,7 @@ extern "C" {
  * connection. Only rpcrdma_call_refused() modifies it.
  */
 struct rpcrdma_retry_limits {
-	u32 given_in;
+	u32 retried_errors;
 	u32 reply_needed;
 	u32 max_reads;
 	u8 few_reads;
@@ -51,8 +51,8 @@ struct rpcrdma_call {
 	u8 ddp;			/* 0: reduction not allowed (GSS i and p) */
 	u8 bulk;		/* the Reply is expected to be nearly reply_max */
 	/* Set by rpcrdma_call_limit_mrs() */
-	u8 few_regions;		/* max_regions is a limit */
-	u16 max_regions;	/* for the chunks of the Call */
+	u8 few_mrs;		/* max_mrs is a limit */
+	u16 max_mrs;		/* for the chunks of the Call */
 	/* Set by rpcrdma_peer_limits_recall() */
 	u8 no_parts;		/* use Special Format instead of continued messages */
 	u8 whole_writes;	/* a Write chunk must include space for roundup */
@@ -117,9 +117,9 @@ static inline void rpcrdma_call_limit_mrs(struct rpcrdma_call *call,
 {
 	const u32 made = __atomic_load_n(&pool->made, __ATOMIC_RELAXED);
 
-	call->few_regions = rpcrdma_mr_pool_is_starved(pool);
-	call->max_regions = (u16)(made < RPCRDMA_MAX_SEGS ? made :
-						   (u32)RPCRDMA_MAX_SEGS);
+	call->few_mrs = rpcrdma_mr_pool_is_starved(pool);
+	call->max_mrs = (u16)(made < RPCRDMA_MAX_SEGS ? made :
+					       (u32)RPCRDMA_MAX_SEGS);
 }
 
 /**

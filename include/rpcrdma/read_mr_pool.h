@@ -23,7 +23,7 @@ extern "C" {
 
 enum {
 	/* Work Requests of a Read into one MR: invalidate, register, read */
-	RPCRDMA_READ_REGION_WRS = 3,
+	RPCRDMA_READ_MR_WRS = 3,
 };
 
 struct rpcrdma_read_pool {

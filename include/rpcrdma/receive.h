@@ -98,7 +98,7 @@ enum rpcrdma_verdict rpcrdma_conn_receive(struct rpcrdma_conn *conn,
 					  struct rpcrdma_rx *rx);
 
 /**
- * rpcrdma_conn_refuse() - close the connection because the caller cannot keep the last
+ * rpcrdma_conn_close() - close the connection because the caller cannot keep the last
  *	message, or must not trust it: from now on the verdict for each message is CLOSE
  * @conn: connection
  * @reason: static, in plain words; it becomes conn->reason, unless there is one already
@@ -106,7 +106,7 @@ enum rpcrdma_verdict rpcrdma_conn_receive(struct rpcrdma_conn *conn,
  * Otherwise, after a lost message of a continued sequence, the next one would complete
  * the sequence with a hole.
  */
-void rpcrdma_conn_refuse(struct rpcrdma_conn *conn, const char *reason);
+void rpcrdma_conn_close(struct rpcrdma_conn *conn, const char *reason);
 
 /**
  * rpcrdma_payload_ok() - check the first two words of a Special Format message's

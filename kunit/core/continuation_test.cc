@@ -405,11 +405,11 @@ TEST(Broken, ByAReceiverWithoutMemory)
 
 		EXPECT_EQ(e->receive(first(X, resp | MORE)),
 			  RPCRDMA_RX_FRAGMENT);
-		rpcrdma_conn_refuse(&e->conn, "no memory");
+		rpcrdma_conn_close(&e->conn, "no memory");
 		EXPECT_STREQ(e->conn.reason, "no memory");
 		EXPECT_EQ(e->receive(next(X, resp), true), RPCRDMA_RX_CLOSE);
 		EXPECT_EQ(e->receive(first(Y, resp), true), RPCRDMA_RX_CLOSE);
-		rpcrdma_conn_refuse(&e->conn, "another reason");
+		rpcrdma_conn_close(&e->conn, "another reason");
 		EXPECT_STREQ(e->conn.reason, "no memory");
 	}
 }

@@ -61,7 +61,7 @@ public:
 
 	void cm_event(rpcrdma_cm_event what)
 	{
-		const rpcrdma_lifecycle_step s =
+		const rpcrdma_lifecycle_actions s =
 			rpcrdma_lifecycle_cm_event(&life, what, 0);
 
 		if (s.todo & RPCRDMA_LIFECYCLE_BEGIN)

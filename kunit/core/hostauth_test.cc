@@ -269,7 +269,7 @@ TEST(HostAuth, HelloIsHeld)
 		EXPECT_EQ(s.e->control().size(), 0u);
 		EXPECT_FALSE(s.open());
 		if (closed)
-			rpcrdma_conn_refuse(&s.e->conn, "closed");
+			rpcrdma_conn_close(&s.e->conn, "closed");
 		else
 			s.e->receive(connprop({}, 0, 0, 0));
 		EXPECT_EQ(s.result(), closed ? RPCRDMA_AUTH_PENDING :
@@ -546,7 +546,7 @@ TEST(HostAuth, LateAnswersAreIgnored)
 
 	EXPECT_EQ(rpcrdma_auth_answered(&s.e->conn, &a), 0u);
 	p.run(1);
-	rpcrdma_conn_refuse(&s.e->conn, "closed");
+	rpcrdma_conn_close(&s.e->conn, "closed");
 	EXPECT_FALSE(s.answer());
 	EXPECT_EQ(rpcrdma_auth_answered(&s.e->conn, &a), 0u);
 	EXPECT_EQ(s.e->control().size(), 0u);

@@ -37,8 +37,8 @@ struct life {
 	{
 		return rpcrdma_lifecycle_next_setup(&l, &conn, result);
 	}
-	rpcrdma_lifecycle_step cm_event(rpcrdma_cm_event what,
-					int rejection = 0)
+	rpcrdma_lifecycle_actions cm_event(rpcrdma_cm_event what,
+					   int rejection = 0)
 	{
 		return rpcrdma_lifecycle_cm_event(&l, what, rejection);
 	}
@@ -56,7 +56,7 @@ struct life {
 	rpcrdma_conn conn{};
 };
 
-inline std::string name_of(const rpcrdma_lifecycle_step &s)
+inline std::string name_of(const rpcrdma_lifecycle_actions &s)
 {
 	static const char *const names[] = { "begin", "opened", "wake",
 					     "close" };

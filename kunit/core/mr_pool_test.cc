@@ -199,13 +199,13 @@ TEST(MrPool, StarvedAfterAWhile)
 	rpcrdma_call call{};
 
 	rpcrdma_call_limit_mrs(&call, &pool);
-	EXPECT_EQ(call.few_regions, 0);
+	EXPECT_EQ(call.few_mrs, 0);
 	/* The last failure ends the wait, and the allocation is retried. */
 	EXPECT_EQ(starve(&pool), PAUSE | NOTIFY | LATER | LOG);
 	EXPECT_TRUE(rpcrdma_mr_pool_is_spent(&pool));
 	rpcrdma_call_limit_mrs(&call, &pool);
-	EXPECT_EQ(call.few_regions, 1);
-	EXPECT_EQ(call.max_regions, 0);
+	EXPECT_EQ(call.few_mrs, 1);
+	EXPECT_EQ(call.max_mrs, 0);
 	/* The retries continue without further log messages. */
 	for (u32 i = 0; i < 3; i++)
 		EXPECT_EQ(make(&pool, 0), LATER);
@@ -220,7 +220,7 @@ TEST(MrPool, StarvedAfterAWhile)
 	EXPECT_FALSE(rpcrdma_mr_pool_is_starved(&pool));
 	EXPECT_EQ(pool.shortages, RPCRDMA_POOL_FAILURES + 5u);
 	rpcrdma_call_limit_mrs(&call, &pool);
-	EXPECT_EQ(call.few_regions, 0);
+	EXPECT_EQ(call.few_mrs, 0);
 	EXPECT_EQ(rpcrdma_mr_pool_get(&pool), TAKEN | ALLOCATE);
 	rpcrdma_mr_pool_put(&pool, 1, true);
 	EXPECT_EQ(make(&pool, 0), LOG);

@@ -110,8 +110,8 @@ TEST(OneChunk, CallsArePlannedTheSame)
 								static_cast<u16>(
 									segs);
 							all = call;
-							all.few_regions = 1;
-							all.max_regions =
+							all.few_mrs = 1;
+							all.max_mrs =
 								RPCRDMA_MAX_SEGS;
 							p = plan_call(*e, call);
 							q = plan_call(*e, all);

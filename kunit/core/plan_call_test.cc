@@ -708,10 +708,10 @@ TEST(PlanCall, FewMrs)
 	call.item_length = 9000;
 	call.item_segs = 2;
 	EXPECT_TRUE(plan_call(*e, call).plan.read_item);
-	call.few_regions = 1;
-	call.max_regions = 2;
+	call.few_mrs = 1;
+	call.max_mrs = 2;
 	EXPECT_TRUE(plan_call(*e, call).plan.read_item);
-	call.max_regions = 1;
+	call.max_mrs = 1;
 	p = plan_call(*e, call);
 	ASSERT_EQ(p.ret, 0);
 	EXPECT_EQ(p.plan.format, RPCRDMA_CONTINUED);
@@ -723,7 +723,7 @@ TEST(PlanCall, FewMrs)
 	 */
 	call = simple_call(100, LOTS);
 	call.result_max = LOTS - 100;
-	call.few_regions = 1;
+	call.few_mrs = 1;
 	p = plan_call(*e, call);
 	ASSERT_EQ(p.ret, 0);
 	EXPECT_FALSE(p.plan.write_chunk);
@@ -734,9 +734,9 @@ TEST(PlanCall, FewMrs)
 	 * error if it could not.
 	 */
 	call = simple_call(20000);
-	call.few_regions = 1;
+	call.few_mrs = 1;
 	EXPECT_EQ(plan_call(*e, call).ret, -105);
-	call.max_regions = 1;
+	call.max_mrs = 1;
 	EXPECT_EQ(plan_call(*e, call).ret, 0);
 	call.call_segs = 0;
 	EXPECT_EQ(plan_call(*e, call).ret, -90);

@@ -42,14 +42,14 @@ TEST(PlanCall, AlwaysWithinLimits)
 		call.retry_limits.no_writes = random.chance(20);
 		call.retry_limits.reply_needed =
 			random.chance(80) ? 0 : random.below(400000);
-		call.few_regions = random.chance(20);
-		call.max_regions = static_cast<u16>(random.below(64));
+		call.few_mrs = random.chance(20);
+		call.max_mrs = static_cast<u16>(random.below(64));
 
 		const planned p = plan_call(*e, call);
 
 		if (p.ret) {
 			if (p.ret == -105)
-				ASSERT_TRUE(call.few_regions);
+				ASSERT_TRUE(call.few_mrs);
 			else
 				ASSERT_EQ(p.ret, -90);
 			continue;
@@ -85,8 +85,8 @@ TEST(PlanCall, AlwaysWithinLimits)
 			add_reply(&lists, call.reply_segs, 1);
 		}
 		ASSERT_LE(segs, limits.max_segs);
-		if (call.few_regions)
-			ASSERT_LE(segs, call.max_regions);
+		if (call.few_mrs)
+			ASSERT_LE(segs, call.max_mrs);
 		ASSERT_EQ(segs, lists.nr_segs);
 		header = rpcrdma_header_octets(&e->conn, &lists);
 

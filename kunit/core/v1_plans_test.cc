@@ -276,14 +276,14 @@ TEST(PlansV1, AResultWaitsForMrs)
 	call.reply_segs = call.result_segs = 1;
 	call.result_max = 65536;
 	call.reply_max = 65536 + 200;
-	call.few_regions = 1;
+	call.few_mrs = 1;
 	EXPECT_EQ(plan(*e, call, p), -105);
-	call.max_regions = 1;
+	call.max_mrs = 1;
 	ASSERT_EQ(plan(*e, call, p), 0);
 	EXPECT_TRUE(p.write_chunk);
 
 	/* A result that fits needs no MRs. */
-	call.max_regions = 0;
+	call.max_mrs = 0;
 	call.result_max = 1000;
 	call.reply_max = 1200;
 	ASSERT_EQ(plan(*e, call, p), 0);

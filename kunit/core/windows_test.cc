@@ -37,7 +37,7 @@ std::string meeting_name(const testing::TestParamInfo<meeting> &info)
 class Windows : public testing::TestWithParam<meeting>
 {
 protected:
-	std::unique_ptr<table> meet(u32 client, u32 server, u64 seed = 1)
+	std::unique_ptr<table> connected(u32 client, u32 server, u64 seed = 1)
 	{
 		bool engines[2] = { GetParam().engines[0],
 				    GetParam().engines[1] };
@@ -70,8 +70,8 @@ TEST_P(Windows, ContinuedCallWhileOthersAreHeld)
 				if (window > 20 && window != 64 && held > 1 &&
 				    held + 5 < window && held + 2 != window / 2)
 					continue;
-				auto t = s == CLIENT ? meet(32, window) :
-						       meet(window, 32);
+				auto t = s == CLIENT ? connected(32, window) :
+						       connected(window, 32);
 				const order how = ORDERS[held % 4];
 
 				for (u32 i = 0; i < held; i++)
@@ -129,7 +129,7 @@ TEST_P(Windows, ChainOfARecall)
 				const order how = ORDERS[variant % 4];
 				const u32 noise = variant / 8 * 3;
 				const bool answered = variant & 4;
-				auto t = meet(client, server, variant + 1);
+				auto t = connected(client, server, variant + 1);
 
 				/* Bring the windows into some other state. */
 				for (u32 i = 0; i < noise; i++) {
@@ -222,7 +222,7 @@ TEST_P(Windows, RandomEvents)
 	for (u32 client : windows()) {
 		for (u32 server : windows()) {
 			const u32 size[2] = { client, server };
-			auto t = meet(client, server, seed++);
+			auto t = connected(client, server, seed++);
 			generator &random = t->random();
 
 			/* Use the windows up to a few credits. */

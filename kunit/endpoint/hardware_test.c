@@ -160,7 +160,7 @@ static void hardware_is_small(struct kunit *test)
 	t.max_sge = 1;
 	t.max_qp_wr = 256;
 	t.region_depth = 2;
-	t.max_regions = 24;
+	t.max_mrs = 24;
 	pair->client_params.max_mrs = 16;
 	pair->server_params.max_mrs = 8;
 	loop_open_over(test, &t);

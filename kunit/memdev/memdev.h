@@ -40,7 +40,7 @@ struct memdev_traits {
 	bool	reads_into_regions;
 	u32	max_qp_wr;
 	u32	region_depth;	/* maximum pages or ranges of an MR */
-	u32	max_regions;	/* maximum number of MRs at a time; 0: no limit */
+	u32	max_mrs;	/* maximum number of MRs at a time; 0: no limit */
 	bool	regions_gone;	/* MR allocation fails */
 	/* Maximum bytes of a Send Queue; the size of an entry is not reported */
 	u32	sq_octets;

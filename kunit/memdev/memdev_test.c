@@ -511,7 +511,7 @@ static void memdev_keeps_limits(struct kunit *test)
 	t.max_sge = 2;
 	t.max_qp_wr = 10;
 	t.region_depth = 4;
-	t.max_regions = 3;
+	t.max_mrs = 3;
 	t.sq_octets = 9 * (MEMDEV_WQE_OCTETS + 2 * MEMDEV_SGE_OCTETS);
 	memdev_set_traits(r->md, &t);
 	KUNIT_EXPECT_PTR_EQ(test, ib_create_qp(r->pd, &init),

@@ -25,8 +25,8 @@ struct ib_mr *memdev_alloc_mr(struct ib_pd *pd, enum ib_mr_type type, u32 max)
 	    md->traits.no_regions || !max || max > md->traits.region_depth)
 		return ERR_PTR(-EINVAL);
 	if (memdev_fault(md) || READ_ONCE(md->traits.regions_gone) ||
-	    (md->traits.max_regions &&
-	     atomic_read(&md->counts.regions) >= md->traits.max_regions))
+	    (md->traits.max_mrs &&
+	     atomic_read(&md->counts.regions) >= md->traits.max_mrs))
 		return ERR_PTR(-ENOMEM);
 	r = kzalloc(sizeof(*r), GFP_KERNEL);
 	if (!r)

@@ -91,7 +91,7 @@ endpoint_params crowd::params(bool client, u32 number) const
 	}
 	p.sends = p.cfg.window;
 	p.region_size = 256 * KIB;
-	p.max_regions = client ? 16 : 24;
+	p.max_mrs = client ? 16 : 24;
 	p.sq_depth = 200;
 	p.memory = client ? nullptr : &memory_;
 	/* A Reply is charged in any case, one for each thread at a time. */
@@ -159,11 +159,12 @@ void crowd::request(u32 index)
 		client.cm_event(RPCRDMA_CM_REJECTED, 28);
 		return;
 	}
-	c.at_server->meet({ private_of(&client, client.params.cfg),
-			    ENOUGH_READS, ENOUGH_READS });
+	c.at_server->record_peer({ private_of(&client, client.params.cfg),
+				   ENOUGH_READS, ENOUGH_READS });
 	c.at_server->make(0);
-	client.meet({ private_of(c.at_server.get(), c.at_server->params.cfg),
-		      ENOUGH_READS, ENOUGH_READS });
+	client.record_peer(
+		{ private_of(c.at_server.get(), c.at_server->params.cfg),
+		  ENOUGH_READS, ENOUGH_READS });
 	queue_pair::connect(client.qp, c.at_server->qp);
 	w_.after(w_.delay(100), this, ACCEPTED, index);
 	w_.after(w_.delay(300), this, ESTABLISHED, index);

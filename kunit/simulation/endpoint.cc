@@ -48,7 +48,7 @@ static stock<received> spare_receives;
 endpoint::endpoint(world &w, const endpoint_params &p, upcalls &ops,
 		   const char *name)
 	: rpcrdma_ep_core{}, params{ p }, qp{ w, *this, p.sq_depth + 1,
-					      p.max_regions },
+					      p.max_mrs },
 	  name{ name }, w_{ w }, ops_{ ops }
 {
 	rpcrdma_core_init(this);

@@ -58,7 +58,7 @@ struct endpoint_params {
 	u32 sends;	 /* Send contexts for RPC traffic */
 	u32 sq_depth;	 /* Send Queue depth of the device */
 	u32 sq_wanted;	 /* depth requested first; 0: sq_depth */
-	u32 max_regions; /* number of MRs */
+	u32 max_mrs;	 /* number of MRs */
 	u32 region_size; /* maximum length of an MR in bytes, whole pages */
 	u32 read_into;	 /* MRs for Reads; 0: Reads need no MR */
 	/* Pages of such an MR: as the device reports them, and as it holds */
@@ -187,7 +187,7 @@ public:
 	void cm_event(rpcrdma_cm_event what, int rejection = 0);
 	void happened(enum rpcrdma_happened what);
 	/* Process the private data of the peer's request, or of its answer. */
-	void meet(const rpcrdma_cm_peer &peer);
+	void record_peer(const rpcrdma_cm_peer &peer);
 	void close(const char *reason);
 	void lost() override;
 	bool is_open() const

@@ -22,7 +22,7 @@ rpcrdma_ep_params endpoint::settings_of(const endpoint_params &p)
 	s.send_size = p.cfg.props.sbsiz;
 	s.recv_size = p.cfg.props.rbsiz;
 	s.reassembly = p.cfg.props.reassembly;
-	s.max_mrs = p.max_regions;
+	s.max_mrs = p.max_mrs;
 	s.reads = p.sends;
 	s.brs = p.cfg.props.brs;
 	s.expose_octets = p.cfg.expose_octets;
@@ -78,7 +78,7 @@ void endpoint::cm_event(rpcrdma_cm_event what, int rejection)
 	rpcrdma_core_happened(this, &event);
 }
 
-void endpoint::meet(const rpcrdma_cm_peer &peer)
+void endpoint::record_peer(const rpcrdma_cm_peer &peer)
 {
 	(life.client ? answer_ : control.peer) = peer;
 }

@@ -292,10 +292,10 @@ void network::request(u32 index)
 	const u32 back = w_.choose.chance(300) ? 0 : ENOUGH_READS;
 
 	if (server) {
-		server->meet({ private_ ?
-				       private_of(client, setup_.client.cfg) :
-				       rpcrdma_private{},
-			       back, ENOUGH_READS });
+		server->record_peer(
+			{ private_ ? private_of(client, setup_.client.cfg) :
+				     rpcrdma_private{},
+			  back, ENOUGH_READS });
 		server->make(0);
 		if (server->is_closing()) {
 			answer(index, RPCRDMA_CM_REJECTED, 28);
@@ -304,10 +304,10 @@ void network::request(u32 index)
 	}
 	/* With little memory, a server advertises less than its settings. */
 	if (client)
-		client->meet({ private_ ?
-				       private_of(server, setup_.server.cfg) :
-				       rpcrdma_private{},
-			       ENOUGH_READS, back });
+		client->record_peer(
+			{ private_ ? private_of(server, setup_.server.cfg) :
+				     rpcrdma_private{},
+			  ENOUGH_READS, back });
 	if (v1_peer_) {
 		const rpcrdma_props &mine = client ? client->conn.cfg.props :
 						     setup_.client.cfg.props;

@@ -28,7 +28,7 @@ void network::give_read_regions(endpoint_params *p)
 		;
 	p->read_into = most / (pages * p->page_octets()) +
 		       (pages > 1 ? 3 : 2) * (most / octets + MAX_READ_CHUNKS);
-	p->sq_depth += RPCRDMA_READ_REGION_WRS * p->read_into;
+	p->sq_depth += RPCRDMA_READ_MR_WRS * p->read_into;
 }
 
 /*
@@ -41,7 +41,7 @@ void network::bound_regions(endpoint_params *p)
 	const u32 number = setup_.rpcs / (p->cfg.client ? 4 : 1);
 
 	if (number % 3 == 2)
-		p->max_regions = (RPCRDMA_MAX_SEGS + 1) * (1 + setup_.chains);
+		p->max_mrs = (RPCRDMA_MAX_SEGS + 1) * (1 + setup_.chains);
 }
 
 /*
@@ -131,8 +131,8 @@ void network::choose_setup()
 		p->region_size =
 			std::max(region_sizes[c.below(std::size(region_sizes))],
 				 p->page_octets());
-		p->max_regions = 2 * RPCRDMA_MAX_SEGS +
-				 (c.below(2) ? 0 : 2 * cfg.window);
+		p->max_mrs = 2 * RPCRDMA_MAX_SEGS +
+			     (c.below(2) ? 0 : 2 * cfg.window);
 		/*
 		 * A Send Queue with space for one message of maximum size, or
 		 * for many

@@ -222,7 +222,7 @@ int rpcrdma2_conn::end(int why)
 	text = core.state == RPCRDMA_CONN_CLOSING && core.reason ?
 		       core.reason :
 		       rpcrdma2_strerror(why);
-	rpcrdma_conn_refuse(&core, text);
+	rpcrdma_conn_close(&core, text);
 	opening_until = RPCRDMA2_NEVER;
 	stall_until = RPCRDMA2_NEVER;
 	return error;

@@ -107,7 +107,7 @@ static inline bool limit_can_rise(const struct rpcrdma_conn *conn)
  *
  * Otherwise no grant is owed while Receives are about to become free: it would convey
  * less than possible, and need another one soon. Withheld Receives never leave the peer
- * short of credit: may_keep().
+ * short of credit: may_withhold().
  */
 static inline bool grant_owed(const struct rpcrdma_conn *conn)
 {

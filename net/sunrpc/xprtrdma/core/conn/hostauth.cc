@@ -37,7 +37,7 @@ void forget_proofs(struct rpcrdma_hostauth *auth)
 /*
  * Handle the peer's first CONNPROP with an item of @type. Return false after a failure.
  */
-bool meet(const v2::message &m, const item &it, u32 type)
+bool accept_first(const v2::message &m, const item &it, u32 type)
 {
 	struct rpcrdma_conn *conn = m.conn;
 	struct rpcrdma_hostauth *auth = conn->cfg.auth;
@@ -130,7 +130,7 @@ bool receive_challenge(const v2::message &m, const struct prop_others *props)
 		fail(conn, result_of(it.reason));
 		return true;
 	}
-	if (!meet(m, it, CHALLENGE))
+	if (!accept_first(m, it, CHALLENGE))
 		return true;
 	if (it.groups > RPCRDMA_AUTH_FFDHE4096 ||
 	    !(auth->groups & 1u << it.groups) ||
@@ -300,7 +300,7 @@ bool receive_hello(const v2::message &m, const struct prop_others *props)
 
 	if (!first_item(conn, props, it, part))
 		return part;
-	if (!meet(m, it, HELLO))
+	if (!accept_first(m, it, HELLO))
 		return true;
 	/* Choose the strongest hash that both ends have. */
 	for (u32 hash = RPCRDMA_AUTH_SHA256; hash <= RPCRDMA_AUTH_SHA512;

@@ -145,9 +145,9 @@ bool closing(const struct rpcrdma_lifecycle *life)
 	return life->stage >= RPCRDMA_STAGE_CLOSING;
 }
 
-struct rpcrdma_lifecycle_step close(struct rpcrdma_lifecycle *life,
-				    enum rpcrdma_end end, int status,
-				    const char *reason)
+struct rpcrdma_lifecycle_actions close(struct rpcrdma_lifecycle *life,
+				       enum rpcrdma_end end, int status,
+				       const char *reason)
 {
 	if (closing(life))
 		return {};
@@ -225,7 +225,7 @@ struct rpcrdma_setup_step fail(struct rpcrdma_lifecycle *life,
 {
 	const bool away = life->client && result == -E_TIMEDOUT &&
 			  life->stage == RPCRDMA_STAGE_CONNECTING;
-	struct rpcrdma_lifecycle_step step;
+	struct rpcrdma_lifecycle_actions step;
 	struct rpcrdma_setup_step m;
 
 	if (life->client && life->stage == RPCRDMA_STAGE_OPENING)
@@ -395,7 +395,7 @@ enum rpcrdma_reconnect next_of(const reconnect_entry (&steps)[N],
 
 using namespace rpcrdma;
 
-struct rpcrdma_lifecycle_step
+struct rpcrdma_lifecycle_actions
 rpcrdma_lifecycle_cm_event(struct rpcrdma_lifecycle *life,
 			   enum rpcrdma_cm_event event, int rejection)
 {
@@ -445,7 +445,7 @@ rpcrdma_lifecycle_cm_event(struct rpcrdma_lifecycle *life,
 	return { RPCRDMA_LIFECYCLE_BEGIN | RPCRDMA_LIFECYCLE_WAKE, nullptr };
 }
 
-struct rpcrdma_lifecycle_step
+struct rpcrdma_lifecycle_actions
 rpcrdma_lifecycle_opened(struct rpcrdma_lifecycle *life)
 {
 	if (life->stage != RPCRDMA_STAGE_CONNECTING &&
@@ -458,7 +458,7 @@ rpcrdma_lifecycle_opened(struct rpcrdma_lifecycle *life)
 	return { RPCRDMA_LIFECYCLE_OPENED | RPCRDMA_LIFECYCLE_WAKE, nullptr };
 }
 
-struct rpcrdma_lifecycle_step
+struct rpcrdma_lifecycle_actions
 rpcrdma_lifecycle_overdue(struct rpcrdma_lifecycle *life)
 {
 	/*
@@ -476,7 +476,7 @@ rpcrdma_lifecycle_overdue(struct rpcrdma_lifecycle *life)
 }
 
 /* A message may precede the ESTABLISHED event. */
-struct rpcrdma_lifecycle_step
+struct rpcrdma_lifecycle_actions
 rpcrdma_lifecycle_odd(struct rpcrdma_lifecycle *life)
 {
 	if (life->stage != RPCRDMA_STAGE_CONNECTING &&
@@ -495,7 +495,7 @@ rpcrdma_lifecycle_odd(struct rpcrdma_lifecycle *life)
  * closed the connection, the peer has disconnected: a failure would first have
  * completed the Work Request that failed.
  */
-struct rpcrdma_lifecycle_step
+struct rpcrdma_lifecycle_actions
 rpcrdma_lifecycle_failed(struct rpcrdma_lifecycle *life,
 			 enum rpcrdma_failure failure, const char *why)
 {
@@ -509,7 +509,7 @@ rpcrdma_lifecycle_failed(struct rpcrdma_lifecycle *life,
 		     -E_NOTCONN, flushed ? nullptr : why);
 }
 
-struct rpcrdma_lifecycle_step
+struct rpcrdma_lifecycle_actions
 rpcrdma_lifecycle_close(struct rpcrdma_lifecycle *life, const char *reason)
 {
 	return close(life, reason ? RPCRDMA_END_HERE : RPCRDMA_END_WAITED,

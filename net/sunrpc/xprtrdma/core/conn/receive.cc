@@ -485,7 +485,7 @@ enum rpcrdma_verdict rpcrdma_conn_receive(struct rpcrdma_conn *conn,
 	return counted(conn, rx, receive_plain(conn, msg, length, rx));
 }
 
-void rpcrdma_conn_refuse(struct rpcrdma_conn *conn, const char *reason)
+void rpcrdma_conn_close(struct rpcrdma_conn *conn, const char *reason)
 {
 	close_connection(conn, reason);
 }

@@ -27,7 +27,7 @@ constexpr u32 WATCH_MS = 10000;
  * this end's CONNPROP has advertised all of them. With version 1 a server always may,
  * because it has spare ones; a client may if enough are posted for its next Calls.
  */
-bool may_keep(const struct rpcrdma_conn *conn)
+bool may_withhold(const struct rpcrdma_conn *conn)
 {
 	if (conn->state == RPCRDMA_CONN_OPEN &&
 	    conn->version == RPCRDMA_VERS_2 && conn->props_sent == 1)
@@ -40,7 +40,7 @@ bool post_due(const struct rpcrdma_conn *conn)
 {
 	if (!conn->recvs_withheld)
 		return false;
-	return conn->recvs_withheld >= conn->batch || !may_keep(conn);
+	return conn->recvs_withheld >= conn->batch || !may_withhold(conn);
 }
 
 bool adapts(const struct rpcrdma_conn *conn)
@@ -129,7 +129,7 @@ void grow_window(struct rpcrdma_conn *conn)
  * to count as in use. If there was no memory for more Receives, that is not
  * retried with each Call.
  */
-bool is_used_v1(struct rpcrdma_conn *conn)
+bool window_in_use_v1(struct rpcrdma_conn *conn)
 {
 	return window_is_heard(conn) && conn->window < conn->cfg.window &&
 	       conn->receives >= conn->recvs_wanted;
@@ -186,7 +186,7 @@ void reduce_thresholds(struct rpcrdma_props *own)
  * Return true if the connection needs the Receives: the first ones, and those
  * for a client's Calls of version 1.
  */
-bool has_first_receives_only(const struct rpcrdma_conn *conn)
+bool needs_receives(const struct rpcrdma_conn *conn)
 {
 	return conn->receives <= conn->cfg.first_window ||
 	       (conn->version == RPCRDMA_VERS_1 && conn->cfg.client);
@@ -196,8 +196,8 @@ enum rpcrdma_receives_need alloc_policy(const struct rpcrdma_conn *conn)
 {
 	if (may_be_smaller(conn))
 		return RPCRDMA_RECEIVES_OR_SMALLER;
-	return has_first_receives_only(conn) ? RPCRDMA_RECEIVES_NEEDED :
-					       RPCRDMA_RECEIVES_WANTED;
+	return needs_receives(conn) ? RPCRDMA_RECEIVES_NEEDED :
+				      RPCRDMA_RECEIVES_WANTED;
 }
 
 /* Return the Receives to allocate, if none are being allocated. */
@@ -364,7 +364,7 @@ u32 rpcrdma_recvs_to_post(struct rpcrdma_conn *conn, u32 now)
 		watch_time(conn, now);
 		if (window_too_small(conn))
 			grow_window(conn);
-	} else if (serves_v1(conn) && is_used_v1(conn)) {
+	} else if (serves_v1(conn) && window_in_use_v1(conn)) {
 		set_window_v1(conn, 2 * conn->window);
 	}
 	return conn->recvs_withheld;

@@ -40,8 +40,8 @@ struct message {
  */
 void note_window(struct rpcrdma_conn *conn)
 {
-	const u32 left = conn->calls_out < conn->call_limit ?
-				 conn->call_limit - conn->calls_out :
+	const u32 left = conn->calls_unanswered < conn->call_limit ?
+				 conn->call_limit - conn->calls_unanswered :
 				 0;
 
 	conn->limit = conn->sent + left;
@@ -62,8 +62,8 @@ u32 answered(struct rpcrdma_conn *conn, u32 limit)
 {
 	const bool stuck = !may_call(conn);
 
-	if (conn->calls_out)
-		conn->calls_out--;
+	if (conn->calls_unanswered)
+		conn->calls_unanswered--;
 	conn->call_limit = limit;
 	return stuck && may_call(conn) ? RPCRDMA_EV_WINDOW : 0;
 }
@@ -304,7 +304,7 @@ void open(struct rpcrdma_conn *conn)
 	conn->version = RPCRDMA_VERS_1;
 	conn->state = RPCRDMA_CONN_OPEN;
 	conn->call_limit = 1;
-	conn->calls_out = 0;
+	conn->calls_unanswered = 0;
 	open_window_v1(conn);
 	conn->granted = 1;
 	set_grant(conn);
@@ -353,7 +353,7 @@ void stamp(struct rpcrdma_conn *conn, enum rpcrdma_kind kind, void *header)
 
 	conn->sent++;
 	if (call) {
-		conn->calls_out++;
+		conn->calls_unanswered++;
 		conn->last_complete = conn->sent;
 	}
 	span<FIXED_OCTETS, u8>{ header }.word<OFF_CREDIT>(call ? wanted(conn) :

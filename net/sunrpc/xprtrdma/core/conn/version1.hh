@@ -28,7 +28,7 @@ static inline u32 wanted(const struct rpcrdma_conn *conn)
  */
 static inline s32 receives_left(const struct rpcrdma_conn *conn)
 {
-	return distance(conn->received + conn->calls_out + conn->granted,
+	return distance(conn->received + conn->calls_unanswered + conn->granted,
 			conn->posted);
 }
 
@@ -52,11 +52,11 @@ static inline bool few_left(const struct rpcrdma_conn *conn)
  */
 static inline bool may_call(const struct rpcrdma_conn *conn)
 {
-	if (conn->calls_out >= conn->call_limit)
+	if (conn->calls_unanswered >= conn->call_limit)
 		return false;
 	return conn->cfg.client ?
 		       receives_left(conn) > 0 :
-		       conn->calls_out + conn->granted < conn->receives;
+		       conn->calls_unanswered + conn->granted < conn->receives;
 }
 
 /* Continue with version 1: there is nothing to negotiate. */

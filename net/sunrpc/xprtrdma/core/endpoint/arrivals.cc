@@ -136,7 +136,7 @@ void refuse(rpcrdma_ep_core *core, const char *reason)
 	{
 		const locked under(core);
 
-		rpcrdma_conn_refuse(&core->conn, reason);
+		rpcrdma_conn_close(&core->conn, reason);
 	}
 	rpcrdma_core_close(core, reason);
 }
@@ -238,7 +238,7 @@ enum rpcrdma_outcome rpcrdma_core_receive(struct rpcrdma_ep_core *core,
 	rv->payload = static_cast<u8 *>(rv->buf) + rv->rx.payload_offset;
 	rv->payload_len = rv->rx.payload_length;
 	if (rv->inv_handle && !invalidation_ok(core, rv)) [[unlikely]] {
-		rpcrdma_conn_refuse(&core->conn, NOT_OFFERED);
+		rpcrdma_conn_close(&core->conn, NOT_OFFERED);
 		return RPCRDMA_OUTCOME_CLOSE;
 	}
 	if ((rv->rx.events & (RPCRDMA_EV_OPENED | RPCRDMA_EV_HELLO)) ||

@@ -104,7 +104,7 @@ rpcrdma_conn_config config_of(const rpcrdma_ep_core *core,
  * Record the content of the peer's request or answer, and the number of Reads that both
  * ends can have outstanding.
  */
-void meet(rpcrdma_ep_core *core, const rpcrdma_cm_peer *peer)
+void record_peer(rpcrdma_ep_core *core, const rpcrdma_cm_peer *peer)
 {
 	rpcrdma_ep_control *c = &core->control;
 
@@ -144,7 +144,7 @@ u32 begin(rpcrdma_ep_core *core, const rpcrdma_cm_peer *peer)
 	u32 events;
 
 	if (peer)
-		meet(core, peer);
+		record_peer(core, peer);
 	events = rpcrdma_conn_established(&core->conn);
 	/* A server may have received a HELLO before this, and has counted it then. */
 	if (core->conn.cfg.client && core->control.auth &&
@@ -158,8 +158,8 @@ u32 begin(rpcrdma_ep_core *core, const rpcrdma_cm_peer *peer)
 	return events;
 }
 
-rpcrdma_lifecycle_step step_of(rpcrdma_lifecycle *life,
-			       const rpcrdma_lifecycle_event *event)
+rpcrdma_lifecycle_actions step_of(rpcrdma_lifecycle *life,
+				  const rpcrdma_lifecycle_event *event)
 {
 	switch (event->what) {
 	case RPCRDMA_HAPPENED_CM_EVENT:
@@ -230,7 +230,7 @@ void count_failed_setup(rpcrdma_ep_core *core, u8 stage,
 
 /* The actions that follow an event */
 struct happened_step {
-	rpcrdma_lifecycle_step life;
+	rpcrdma_lifecycle_actions life;
 	u32 events; /* RPCRDMA_EV_* */
 };
 
@@ -351,7 +351,7 @@ int rpcrdma_core_configure(struct rpcrdma_ep_core *core,
 	if (p->ord)
 		c->reads_out = min_u32(c->reads_out, p->ord);
 	if (!core->life.client)
-		meet(core, &c->peer);
+		record_peer(core, &c->peer);
 	return 0;
 }
 

@@ -14,8 +14,7 @@ namespace
 constexpr u32 DRAIN = 1;
 
 /* For the largest message, which exposes an MR with each segment */
-constexpr u32 MOST_REGIONS_SLOTS =
-	u32{ RPCRDMA_MAX_SEGS } + 1 + RPCRDMA_SQ_BATCH;
+constexpr u32 MOST_MR_SLOTS = u32{ RPCRDMA_MAX_SEGS } + 1 + RPCRDMA_SQ_BATCH;
 
 /*
  * MRs for Reads on a device that does not need them. The rdma_rw API can be forced to
@@ -47,7 +46,7 @@ u32 slots_for(const struct rpcrdma_load *load, u32 max_wrs)
 	if (load->mrs || load->reads)
 		slots += more;
 	if (load->mrs)
-		slots = max_u32(slots, MOST_REGIONS_SLOTS);
+		slots = max_u32(slots, MOST_MR_SLOTS);
 	return min_u32(slots, max_wrs - DRAIN);
 }
 
@@ -81,7 +80,7 @@ rpcrdma_queues_for(const struct rpcrdma_load *load,
 	const u32 slots = slots_for(load, most->wrs);
 	const u32 reads = most->read_mrs ? load->reads :
 					   min_u32(load->reads, SPARE_READS);
-	const u32 read_wrs = most->read_mrs ? RPCRDMA_READ_REGION_WRS * reads :
+	const u32 read_wrs = most->read_mrs ? RPCRDMA_READ_MR_WRS * reads :
 					      reads;
 
 	return { .receives = receives,

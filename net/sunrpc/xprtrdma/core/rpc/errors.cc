@@ -148,9 +148,9 @@ int rpcrdma_call_refused(struct rpcrdma_conn *conn, const struct rpcrdma_rx *rx,
 		give_in(conn, rx, call, call_lists, &again.retry_limits);
 
 	*retry_limits = call->retry_limits;
-	if (!hope || call->retry_limits.given_in & bit)
+	if (!hope || call->retry_limits.retried_errors & bit)
 		return rx->error.status;
-	again.retry_limits.given_in |= bit;
+	again.retry_limits.retried_errors |= bit;
 	if (rpcrdma_plan_call(conn, &again, &plan))
 		return rx->error.status;
 	*retry_limits = again.retry_limits;

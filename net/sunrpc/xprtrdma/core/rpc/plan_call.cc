@@ -54,7 +54,7 @@ private:
 	struct rpcrdma_conn_limits limits_;
 	bool chunks_;	    /* the peer accepts chunks with this Call */
 	bool may_continue_; /* the peer accepts continued messages */
-	bool simple_;	    /* avoid different kinds of chunks in one Call */
+	bool one_kind_;	    /* avoid different kinds of chunks in one Call */
 	bool reducible_;    /* the argument may go in a Read chunk */
 	u32 reduced_;	    /* length of the Call without it */
 };
@@ -70,7 +70,7 @@ call_planner::call_planner(const struct rpcrdma_conn *conn,
 	 * Avoid combinations that version 1 permits, but that the in-tree client does
 	 * not send: servers may be tested with that client only.
 	 */
-	simple_ = conn->version == RPCRDMA_VERS_1;
+	one_kind_ = conn->version == RPCRDMA_VERS_1;
 	chunks_ = limits_.max_segs &&
 		  (!call->reverse || rpcrdma_reverse_chunks(brs));
 	may_continue_ = limits_.continued &&
@@ -125,7 +125,7 @@ bool call_planner::segs_fit(u32 read_segs, const reply_resources &o) const
 	if (o.reply_segs > 0)
 		segs += static_cast<u32>(o.reply_segs);
 	return segs <= limits_.max_segs &&
-	       (!call_->few_regions || segs <= call_->max_regions);
+	       (!call_->few_mrs || segs <= call_->max_mrs);
 }
 
 /*
@@ -241,7 +241,7 @@ u32 call_planner::make_resources(
 	      (!learnt && ((pull && !bulk) ||
 			   (may_continue_ && rest <= own->reassembly))))) {
 		if (chunks_ && call_->reply_segs) {
-			reply_resources with_reply = simple_ ? none : o;
+			reply_resources with_reply = one_kind_ ? none : o;
 
 			with_reply.reply_segs = call_->reply_segs;
 			if (reply_fits(0, with_reply) &&
@@ -255,7 +255,7 @@ u32 call_planner::make_resources(
 		 * version 1, the Responder has only a permanent error for such a Reply,
 		 * if it checks the length at all.
 		 */
-		if (larger || (simple_ && !call_->reverse))
+		if (larger || (one_kind_ && !call_->reverse))
 			return n;
 	}
 	if (o.write_segs >= 0)
@@ -271,7 +271,7 @@ u32 call_planner::make_resources(
 	 * ERROR, from which a Requester of version 1 learns nothing. In version 1, the
 	 * Call therefore has a Write chunk, and waits until there are MRs for it.
 	 */
-	if (!simple_ || call_->reverse)
+	if (!one_kind_ || call_->reverse)
 		resources[n++] = none;
 	return n;
 }
@@ -286,7 +286,7 @@ bool call_planner::try_special(const reply_resources &o,
 		return false;
 
 	/* This is reached only by a Call that is too large without its item. */
-	plan->read_item = reducible_ && !simple_ && reads_ok(2) &&
+	plan->read_item = reducible_ && !one_kind_ && reads_ok(2) &&
 			  segs_fit(segs + call_->item_segs, o);
 	if (plan->read_item)
 		segs += call_->item_segs;
@@ -382,7 +382,7 @@ bool may_reduce(const struct rpcrdma_conn *conn,
 	const struct rpcrdma_retry_limits &r = call->retry_limits;
 
 	return conn->state == RPCRDMA_CONN_OPEN && call->ddp &&
-	       !(call->reverse || call->few_regions) &&
+	       !(call->reverse || call->few_mrs) &&
 	       !(call->whole_writes || call->reply_chunk_from) &&
 	       !(r.reply_needed || r.few_reads || r.no_writes) &&
 	       conn->peer.rssiz && !conn->cfg.no_regions &&
@@ -492,13 +492,13 @@ int rpcrdma_plan_call(const struct rpcrdma_conn *conn,
 
 	const int rc = call_planner{ conn, call }.plan(plan);
 
-	if (rc != -E_MSGSIZE || !call->few_regions)
+	if (rc != -E_MSGSIZE || !call->few_mrs)
 		return rc;
 
-	struct rpcrdma_call with_regions = *call;
+	struct rpcrdma_call with_mrs = *call;
 
-	with_regions.few_regions = 0;
-	return call_planner{ conn, &with_regions }.plan(plan) ? rc : -E_NOBUFS;
+	with_mrs.few_mrs = 0;
+	return call_planner{ conn, &with_mrs }.plan(plan) ? rc : -E_NOBUFS;
 }
 
 /*
