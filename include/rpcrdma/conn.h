@@ -21,7 +21,7 @@ struct rpcrdma_conn_config {
 	u8 client;			/* 1: this end opens (4.2.3) */
 	u8 version_low, version_high;	/* versions allowed to this role */
 	u8 inv_ok;			/* the device can invalidate remotely */
-	u8 no_regions;			/* the device cannot register memory */
+	u8 no_mrs;			/* the device cannot register memory */
 	u8 fallback_v1; /* version 1 is a fallback, because 2 got no answer */
 	u8 auth_mode;			/* enum rpcrdma_auth_mode (WP 9) */
 	u32 window;			/* Receives for RPC traffic, at most, >= 4 */

@@ -34,7 +34,7 @@ rpcrdma_conn_limits(const struct rpcrdma_conn *conn)
 	/* A SEGMENTS error lowers it concurrently. */
 	const u32 rcsiz = __atomic_load_n(&peer->rcsiz, __ATOMIC_RELAXED);
 	/* The peer may accept chunks that this end has no MRs for. */
-	const bool chunks = peer->rssiz && rcsiz && !conn->cfg.no_regions;
+	const bool chunks = peer->rssiz && rcsiz && !conn->cfg.no_mrs;
 	struct rpcrdma_conn_limits limits;
 
 	limits.send_inline =

@@ -3,7 +3,7 @@
 #include "peer.h"
 
 /* Pages of each MR that the peer exposes */
-#define PEER_REGION_PAGES	4
+#define PEER_MR_PAGES	4
 
 /*
  * Pull Replies into MRs, with a device of traits @t. Each segment is read into the
@@ -11,23 +11,23 @@
  */
 static void pull_into(struct kunit *test, struct memdev_traits *t)
 {
-	t->region_depth = PEER_REGION_PAGES;
+	t->mr_depth = PEER_MR_PAGES;
 	memdev_set_traits(loop_memdev, t);
 	pull_replies(test);
 	KUNIT_EXPECT_EQ(test, peer_call(test, 0, 50003, 40000, false), 0);
 }
 
-static void regions_pull(struct kunit *test)
+static void mrs_pull(struct kunit *test)
 {
 	struct memdev_traits t;
 
 	memdev_default_traits(&t);
-	t.reads_into_regions = true;
+	t.reads_into_mrs = true;
 	pull_into(test, &t);
 }
 
 /* Only Reads with more than one SGE use an MR. */
-static void regions_pull_some(struct kunit *test)
+static void mrs_pull_some(struct kunit *test)
 {
 	struct memdev_traits t;
 
@@ -37,14 +37,14 @@ static void regions_pull_some(struct kunit *test)
 }
 
 /* An IOMMU merges the elements of a range that was split by pages. */
-static void regions_pull_merged(struct kunit *test)
+static void mrs_pull_merged(struct kunit *test)
 {
 	struct memdev_traits t;
 
 	if (!memdev_merges(loop_memdev))
 		kunit_skip(test, "in this kernel no driver can merge memory");
 	memdev_default_traits(&t);
-	t.reads_into_regions = true;
+	t.reads_into_mrs = true;
 	t.merge = true;
 	pull_into(test, &t);
 }
@@ -52,18 +52,18 @@ static void regions_pull_merged(struct kunit *test)
 /*
  * With bounce buffers, an MR ends before memory that does not start at a page boundary.
  */
-static void regions_pull_bounced(struct kunit *test)
+static void mrs_pull_bounced(struct kunit *test)
 {
 	struct memdev_traits t;
 
 	memdev_default_traits(&t);
-	t.reads_into_regions = true;
+	t.reads_into_mrs = true;
 	t.drop_offsets = true;
 	pull_into(test, &t);
 }
 
 /* Bounce buffers for memory that the peer reads and writes, with and without SG gaps */
-static void regions_bounced(struct kunit *test)
+static void mrs_bounced(struct kunit *test)
 {
 	struct peer *peer = test->priv;
 	struct memdev_traits t;
@@ -88,14 +88,14 @@ static void regions_bounced(struct kunit *test)
 }
 
 /* If no MRs can be allocated, a Call that does not need MRs is sent without them. */
-static void regions_gone(struct kunit *test)
+static void mrs_gone(struct kunit *test)
 {
 	struct peer *peer = peer_open(test);
 	struct memdev_traits t;
 	struct rpcrdma_ep *ep;
 
 	memdev_default_traits(&t);
-	t.regions_gone = true;
+	t.mrs_gone = true;
 	memdev_set_traits(loop_memdev, &t);
 	KUNIT_EXPECT_EQ(test, peer_call(test, 4, 50003, 0, true), 0);
 	ep = peer_client_ep(peer);
@@ -106,7 +106,7 @@ static void regions_gone(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ep->core.conn.counters.read_chunks, 0ULL);
 
 	/* Once MRs can be allocated again, they are used. */
-	t.regions_gone = false;
+	t.mrs_gone = false;
 	memdev_set_traits(loop_memdev, &t);
 	KUNIT_EXPECT_TRUE(test, loop_poll(!rpcrdma_mr_pool_is_starved(
 					&ep->core.mrs.pool)));
@@ -120,7 +120,7 @@ static void regions_gone(struct kunit *test)
  * If no MRs can be allocated, a Call that needs some closes the connection, because the
  * device may have MRs for a new one.
  */
-static void regions_gone_for_good(struct kunit *test)
+static void mrs_gone_for_good(struct kunit *test)
 {
 	struct peer *peer = test->priv;
 	struct memdev_traits t;
@@ -131,14 +131,14 @@ static void regions_gone_for_good(struct kunit *test)
 	peer_open(test);
 	KUNIT_EXPECT_EQ(test, peer_call(test, 0, 0, 0, true), 0);
 	memdev_default_traits(&t);
-	t.regions_gone = true;
+	t.mrs_gone = true;
 	memdev_set_traits(loop_memdev, &t);
 	rpc = peer_rpc_alloc(4, 50003, 0, true);
 	KUNIT_ASSERT_NOT_NULL(test, rpc);
 	task = peer_start(peer, rpc);
 	KUNIT_ASSERT_FALSE(test, IS_ERR(task));
 	KUNIT_EXPECT_TRUE(test, loop_poll(atomic_read(&peer->connected) > 1));
-	t.regions_gone = false;
+	t.mrs_gone = false;
 	memdev_set_traits(loop_memdev, &t);
 	rpc_wait_for_completion_task(task);
 	KUNIT_EXPECT_EQ(test, task->tk_status, 0);
@@ -147,24 +147,24 @@ static void regions_gone_for_good(struct kunit *test)
 	peer_rpc_free(rpc);
 }
 
-static struct kunit_case regions_cases[] = {
-	KUNIT_CASE(regions_pull),
-	KUNIT_CASE(regions_pull_some),
-	KUNIT_CASE(regions_pull_merged),
-	KUNIT_CASE(regions_pull_bounced),
-	KUNIT_CASE(regions_bounced),
-	KUNIT_CASE(regions_gone),
-	KUNIT_CASE(regions_gone_for_good),
+static struct kunit_case mrs_cases[] = {
+	KUNIT_CASE(mrs_pull),
+	KUNIT_CASE(mrs_pull_some),
+	KUNIT_CASE(mrs_pull_merged),
+	KUNIT_CASE(mrs_pull_bounced),
+	KUNIT_CASE(mrs_bounced),
+	KUNIT_CASE(mrs_gone),
+	KUNIT_CASE(mrs_gone_for_good),
 	{}
 };
 
-static struct kunit_suite client_regions_suite = {
-	.name		= "rpcrdma_client_regions",
+static struct kunit_suite client_mrs_suite = {
+	.name		= "rpcrdma_client_mrs",
 	.suite_init	= peer_mem_suite_init,
 	.suite_exit	= peer_suite_exit,
 	.init		= peer_test_init,
 	.exit		= peer_test_exit,
-	.test_cases	= regions_cases,
+	.test_cases	= mrs_cases,
 };
 
-kunit_test_suite(client_regions_suite);
+kunit_test_suite(client_mrs_suite);

@@ -529,7 +529,7 @@ TEST(Props, NoChunksWithoutMrs)
 {
 	auto own = usual_config(false);
 
-	own.no_regions = 1;
+	own.no_mrs = 1;
 
 	end e{ own };
 	struct rpcrdma_conn_limits limits;

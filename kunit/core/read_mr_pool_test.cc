@@ -44,11 +44,11 @@ TEST(ReadMrPool, MrsAreCounted)
 {
 	rpcrdma_read_pool pool{ 4, 2, 0 };
 	rpcrdma_read_claim claim = reader();
-	const u32 pages[] = { 1, 2, 3, 4, 5 }, regions[] = { 1, 2, 4, 6, 9 };
+	const u32 pages[] = { 1, 2, 3, 4, 5 }, mrs[] = { 1, 2, 4, 6, 9 };
 
 	for (int i = 0; i < 5; i++) {
 		rpcrdma_read_add(&pool, &claim, pages[i]);
-		EXPECT_EQ(claim.mrs, regions[i]);
+		EXPECT_EQ(claim.mrs, mrs[i]);
 	}
 }
 
@@ -153,12 +153,12 @@ class pool_test : public testing::TestWithParam<u32>
 protected:
 	using transfers = std::deque<std::unique_ptr<transfer>>;
 
-	bool take(transfer *t, u32 regions)
+	bool take(transfer *t, u32 mrs)
 	{
-		if (regions > free_)
+		if (mrs > free_)
 			return false;
-		free_ -= regions;
-		t->holds += regions;
+		free_ -= mrs;
+		t->holds += mrs;
 		return true;
 	}
 

@@ -110,7 +110,7 @@ rpcrdma_conn_config usual_config(bool client, u32 window)
 		.version_low = 2,
 		.version_high = 2,
 		.inv_ok = 1,
-		.no_regions = 0,
+		.no_mrs = 0,
 		.fallback_v1 = 0,
 		.auth_mode = RPCRDMA_AUTH_NONE,
 		.window = window,

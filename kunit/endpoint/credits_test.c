@@ -186,7 +186,7 @@ static void LOOP_ONCE credits_version_1_alone(struct kunit *test)
 }
 
 /* Callers have to wait for MRs: each may need half of all MRs. */
-static void credits_few_regions(struct kunit *test)
+static void credits_few_mrs(struct kunit *test)
 {
 	struct loop_pair *pair = test->priv;
 
@@ -231,7 +231,7 @@ static void credits_shrunk_send_queue(struct kunit *test)
 }
 
 static struct kunit_case credits_cases[] = {
-	KUNIT_CASE(credits_few_regions),
+	KUNIT_CASE(credits_few_mrs),
 	KUNIT_CASE(credits_short_send_queue),
 	KUNIT_CASE(credits_shrunk_send_queue),
 #ifdef LOOP_FIRST_DEVICE

@@ -421,10 +421,10 @@ static void data_turns_closed(struct kunit *test)
  * eight Calls with data to read, and hold them. Return a transfer that uses half of the
  * MRs.
  */
-static struct rpcrdma_rw *loop_few_regions(struct kunit *test,
-					   struct loop_rpc *rpcs,
-					   struct loop_buf *arg,
-					   struct loop_buf *own)
+static struct rpcrdma_rw *loop_few_mrs(struct kunit *test,
+				       struct loop_rpc *rpcs,
+				       struct loop_buf *arg,
+				       struct loop_buf *own)
 {
 	struct loop_pair *pair = test->priv;
 	struct loop_side *c = &pair->client, *s = &pair->server;
@@ -460,7 +460,7 @@ static struct rpcrdma_rw *loop_few_regions(struct kunit *test,
 /*
  * A transfer waits if too few MRs are free now, and fails if it needs more than exist.
  */
-static void data_few_read_regions(struct kunit *test)
+static void data_few_read_mrs(struct kunit *test)
 {
 	struct loop_pair *pair = test->priv;
 	struct loop_side *c = &pair->client, *s = &pair->server;
@@ -470,7 +470,7 @@ static void data_few_read_regions(struct kunit *test)
 	struct loop_buf arg, own;
 	int i;
 
-	rw = loop_few_regions(test, rpcs, &arg, &own);
+	rw = loop_few_mrs(test, rpcs, &arg, &own);
 	lists = &list_first_entry(&s->held, struct rpcrdma_recv, list)->rx.lists;
 	large = rpcrdma_rw_alloc(s->ep, DMA_FROM_DEVICE, 0, 0, GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, large);
@@ -500,7 +500,7 @@ static void data_few_read_regions(struct kunit *test)
 }
 
 /* Transfers that wait for MRs end with their connection. */
-static void data_few_regions_closed(struct kunit *test)
+static void data_few_mrs_closed(struct kunit *test)
 {
 	struct loop_pair *pair = test->priv;
 	struct loop_side *c = &pair->client, *s = &pair->server;
@@ -509,7 +509,7 @@ static void data_few_regions_closed(struct kunit *test)
 	struct rpcrdma_rw *rw;
 	int i;
 
-	rw = loop_few_regions(test, rpcs, &arg, &own);
+	rw = loop_few_mrs(test, rpcs, &arg, &own);
 	loop_release(s, 8);
 	KUNIT_EXPECT_EQ(test, READ_ONCE(s->ep->core.rw.pool.waiting), 8U);
 	rpcrdma_ep_close(c->ep, NULL);
@@ -539,8 +539,8 @@ static struct kunit_case data_cases[] = {
 	KUNIT_CASE(data_no_service_thread),
 	KUNIT_CASE(data_most_segments),
 	KUNIT_CASE(data_no_registration),
-	KUNIT_CASE(data_few_read_regions),
-	KUNIT_CASE(data_few_regions_closed),
+	KUNIT_CASE(data_few_read_mrs),
+	KUNIT_CASE(data_few_mrs_closed),
 	{}
 };
 

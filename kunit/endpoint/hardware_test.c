@@ -79,14 +79,14 @@ static void hardware_bounces_lent(struct kunit *test)
 	rpcrdma_recv_put(rv);
 }
 
-#define LOOP_REGION_PAGES	4
+#define LOOP_MR_PAGES	4
 #define LOOP_REGIONS		4
 
 /*
  * Each Read needs several MRs, and few MRs exist. A transfer that gets none waits for
  * another one to complete.
  */
-static void hardware_regions_run_dry(struct kunit *test)
+static void hardware_mrs_run_dry(struct kunit *test)
 {
 	struct loop_pair *pair = test->priv;
 	struct loop_side *c = &pair->client, *s = &pair->server;
@@ -96,8 +96,8 @@ static void hardware_regions_run_dry(struct kunit *test)
 	int i;
 
 	memdev_default_traits(&t);
-	t.reads_into_regions = true;
-	t.region_depth = LOOP_REGION_PAGES;
+	t.reads_into_mrs = true;
+	t.mr_depth = LOOP_MR_PAGES;
 	pair->server_params.reads = LOOP_REGIONS;
 	loop_open_over(test, &t);
 	KUNIT_EXPECT_EQ(test, s->ep->core.rw.pool.mrs, (u32)LOOP_REGIONS);
@@ -159,14 +159,14 @@ static void hardware_is_small(struct kunit *test)
 	memdev_default_traits(&t);
 	t.max_sge = 1;
 	t.max_qp_wr = 256;
-	t.region_depth = 2;
+	t.mr_depth = 2;
 	t.max_mrs = 24;
 	pair->client_params.max_mrs = 16;
 	pair->server_params.max_mrs = 8;
 	loop_open_over(test, &t);
 	loop_traffic(test, pair, 4, 24, 30000, PAGE_SIZE, 0, false);
 	loop_traffic(test, pair, 4, 24, 0, PAGE_SIZE, 20000, true);
-	KUNIT_EXPECT_LE(test, atomic_read(&memdev_counts(loop_memdev)->regions),
+	KUNIT_EXPECT_LE(test, atomic_read(&memdev_counts(loop_memdev)->mrs),
 			24);
 }
 
@@ -194,13 +194,13 @@ static void hardware_has_little_room(struct kunit *test)
 }
 
 /* With a device that cannot register memory, a client fails to connect. */
-static void hardware_without_regions(struct kunit *test)
+static void hardware_without_mrs(struct kunit *test)
 {
 	struct loop_pair *pair = test->priv;
 	struct memdev_traits t;
 
 	memdev_default_traits(&t);
-	t.no_regions = true;
+	t.no_mrs = true;
 	memdev_set_traits(loop_memdev, &t);
 	KUNIT_EXPECT_EQ(test, loop_connect(pair), -EOPNOTSUPP);
 	KUNIT_EXPECT_EQ(test, atomic_read(&memdev_counts(loop_memdev)->qps), 0);
@@ -330,7 +330,7 @@ static void loop_release_completions(void)
  * pair to the error state.
  */
 static void loop_close_unstopped(struct kunit *test, unsigned int refusals,
-				 bool regions)
+				 bool into_mrs)
 {
 	struct loop_pair *pair = test->priv;
 	struct loop_side *c = &pair->client, *s = &pair->server;
@@ -341,7 +341,7 @@ static void loop_close_unstopped(struct kunit *test, unsigned int refusals,
 	int i;
 
 	memdev_default_traits(&t);
-	t.reads_into_regions = regions;
+	t.reads_into_mrs = into_mrs;
 	memdev_set_traits(loop_memdev, &t);
 	KUNIT_ASSERT_EQ(test, loop_buf_alloc(&arg, 0, 3 * PAGE_SIZE), 0);
 	loop_buf_fill(&arg, 0);
@@ -531,7 +531,7 @@ static void hardware_fails_anything(struct kunit *test)
 	bool failed;
 
 	memdev_default_traits(&t);
-	t.reads_into_regions = true;
+	t.reads_into_mrs = true;
 	memdev_set_traits(loop_memdev, &t);
 	pair->client_params.window = RPCRDMA_MIN_WINDOW;
 	pair->client_params.sends = 2;
@@ -689,11 +689,11 @@ static struct kunit_case hardware_cases[] = {
 	KUNIT_CASE(hardware_sends_report),
 	KUNIT_CASE(hardware_bounces),
 	KUNIT_CASE(hardware_bounces_lent),
-	KUNIT_CASE(hardware_regions_run_dry),
+	KUNIT_CASE(hardware_mrs_run_dry),
 	KUNIT_CASE(hardware_gaps),
 	KUNIT_CASE(hardware_is_small),
 	KUNIT_CASE(hardware_has_little_room),
-	KUNIT_CASE(hardware_without_regions),
+	KUNIT_CASE(hardware_without_mrs),
 	KUNIT_CASE(hardware_answers_last),
 	KUNIT_CASE(hardware_drops_calls_last),
 	KUNIT_CASE(hardware_keeps_no_call_last),

@@ -95,7 +95,7 @@ static void loop_check_memdev(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, atomic_read(&c->unreported), 0);
 	KUNIT_EXPECT_EQ(test, atomic_read(&c->atomic_unmaps), 0);
 	KUNIT_EXPECT_EQ(test, atomic_read(&c->rnr), 0);
-	KUNIT_EXPECT_EQ(test, atomic_read(&c->regions), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&c->mrs), 0);
 	KUNIT_EXPECT_EQ(test, atomic_read(&c->qps), 0);
 	KUNIT_EXPECT_TRUE(test, loop_poll(atomic_read(&c->maps) <=
 					  loop_mem_maps));

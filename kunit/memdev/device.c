@@ -111,7 +111,7 @@ void memdev_default_traits(struct memdev_traits *traits)
 		.max_sge	= MEMDEV_MAX_SGE,
 		.max_sgl_rd	= max_sgl_rd,
 		.max_qp_wr	= MEMDEV_MAX_DEPTH,
-		.region_depth	= 512,
+		.mr_depth	= 512,
 		.sq_octets	= UINT_MAX,
 	};
 }
@@ -125,9 +125,9 @@ static void memdev_attributes(const struct memdev_traits *traits,
 	attr->max_recv_sge = traits->max_sge;
 	attr->max_sge_rd = traits->max_sge;
 	attr->max_sgl_rd = traits->max_sgl_rd;
-	attr->max_fast_reg_page_list_len = traits->region_depth;
+	attr->max_fast_reg_page_list_len = traits->mr_depth;
 	attr->device_cap_flags = IB_DEVICE_RC_RNR_NAK_GEN;
-	if (!traits->no_regions)
+	if (!traits->no_mrs)
 		attr->device_cap_flags |= IB_DEVICE_MEM_MGT_EXTENSIONS;
 	attr->kernel_cap_flags = IBK_LOCAL_DMA_LKEY;
 	if (traits->sg_gaps)
@@ -141,7 +141,7 @@ void memdev_set_traits(struct memdev *md, const struct memdev_traits *traits)
 	md->traits = *traits;
 	memdev_attributes(traits, &md->ib.attrs);
 	/* rdma_rw checks this flag; the connection manager checks other ones. */
-	if (traits->reads_into_regions)
+	if (traits->reads_into_mrs)
 		port->core_cap_flags |= RDMA_CORE_CAP_PROT_IWARP;
 	else
 		port->core_cap_flags &= ~RDMA_CORE_CAP_PROT_IWARP;
@@ -598,7 +598,7 @@ static void memdev_dealloc(struct ib_device *ib)
 	list_del_init(&md->list);
 	mutex_unlock(&memdev_mutex);
 	memdev_dma_exit(md);
-	xa_destroy(&md->regions);
+	xa_destroy(&md->mrs);
 }
 
 static const struct ib_device_ops memdev_ops = {
@@ -669,8 +669,8 @@ struct memdev *memdev_add(const char *netdev)
 	INIT_LIST_HEAD(&md->list);
 	INIT_LIST_HEAD(&md->cqs);
 	spin_lock_init(&md->cqs_lock);
-	spin_lock_init(&md->region_lock);
-	xa_init_flags(&md->regions, XA_FLAGS_ALLOC | XA_FLAGS_LOCK_IRQ);
+	spin_lock_init(&md->mr_lock);
+	xa_init_flags(&md->mrs, XA_FLAGS_ALLOC | XA_FLAGS_LOCK_IRQ);
 	memdev_default_traits(&md->traits);
 	rc = memdev_dma_init(md);
 	if (rc)

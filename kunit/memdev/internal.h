@@ -19,7 +19,7 @@
 enum {
 	/* lkey of all mapped memory. Keys of MRs have their index in the upper bits. */
 	MEMDEV_LOCAL_KEY	= 1,
-	MEMDEV_FIRST_REGION	= 1,
+	MEMDEV_FIRST_MR		= 1,
 	MEMDEV_KEY_SHIFT	= 8,
 	/* Retry interval and timeout for a peer that does not respond */
 	MEMDEV_TRY_MS		= 10,
@@ -44,8 +44,8 @@ struct memdev {
 	u64			next_page;
 
 	/* MRs. The lock is held while an MR is read or written. */
-	spinlock_t		region_lock;
-	struct xarray		regions;	/* by key >> MEMDEV_KEY_SHIFT */
+	spinlock_t		mr_lock;
+	struct xarray		mrs;		/* by key >> MEMDEV_KEY_SHIFT */
 
 	/* Queues */
 	struct memdev_qp	*gsi;
@@ -68,12 +68,12 @@ struct memdev_piece {
 	u32	len;
 };
 
-struct memdev_region {
+struct memdev_mr {
 	struct ib_mr		ib;
 	struct memdev_piece	*pieces;	/* for the next registration */
 	u32			index, max, nr;
 	bool			gaps;
-	/* The current registration; protected by region_lock */
+	/* The current registration; protected by mr_lock */
 	bool			valid;
 	struct memdev_piece	*registered;
 	u32			nr_registered;
@@ -124,7 +124,7 @@ struct memdev_wqe {
 	u64			remote_addr;
 	u32			rkey;
 	/* Registrations: values at the time of posting */
-	struct memdev_region	*region;
+	struct memdev_mr		*mr;
 	u32			key;
 	int			access;
 	u64			iova, reg_length;
@@ -181,9 +181,9 @@ static inline struct memdev_cq *to_memdev_cq(struct ib_cq *ib)
 	return container_of(ib, struct memdev_cq, ib);
 }
 
-static inline struct memdev_region *to_memdev_region(struct ib_mr *ib)
+static inline struct memdev_mr *to_memdev_mr(struct ib_mr *ib)
 {
-	return container_of(ib, struct memdev_region, ib);
+	return container_of(ib, struct memdev_mr, ib);
 }
 
 extern struct workqueue_struct *memdev_wq;
@@ -202,7 +202,7 @@ void memdev_dma_exit(struct memdev *md);
 bool memdev_dma_access(struct memdev *md, u64 addr, void *buf, u32 len,
 		       bool write);
 
-/* region.c */
+/* mr.c */
 struct ib_mr *memdev_alloc_mr(struct ib_pd *pd, enum ib_mr_type type, u32 max);
 int memdev_dereg_mr(struct ib_mr *mr, struct ib_udata *udata);
 int memdev_map_mr_sg(struct ib_mr *mr, struct scatterlist *sg, int nents,

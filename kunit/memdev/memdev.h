@@ -33,15 +33,15 @@ struct memdev_traits {
 	 */
 	bool	merge;
 	bool	sg_gaps;	/* MRs of arbitrary ranges, not only of whole pages */
-	bool	no_regions;	/* no MEM_MGT_EXTENSIONS */
+	bool	no_mrs;		/* no MEM_MGT_EXTENSIONS */
 	u32	max_sge;	/* per Work Request, 1 to MEMDEV_MAX_SGE */
 	u32	max_sgl_rd;	/* Reads with more SGEs need an MR; 0: no limit */
 	/* Require an MR as the destination of a Read, as iWARP does */
-	bool	reads_into_regions;
+	bool	reads_into_mrs;
 	u32	max_qp_wr;
-	u32	region_depth;	/* maximum pages or ranges of an MR */
+	u32	mr_depth;	/* maximum pages or ranges of an MR */
 	u32	max_mrs;	/* maximum number of MRs at a time; 0: no limit */
-	bool	regions_gone;	/* MR allocation fails */
+	bool	mrs_gone;	/* MR allocation fails */
 	/* Maximum bytes of a Send Queue; the size of an entry is not reported */
 	u32	sq_octets;
 	u32	setup_ms;	/* duration of creating a queue pair */
@@ -69,7 +69,7 @@ struct memdev_counts {
 	atomic_t	unreported;	/* failures without a wr_cqe to report them */
 	atomic_t	atomic_unmaps;	/* scatterlists unmapped in atomic context */
 	atomic_t	maps;		/* current DMA mappings */
-	atomic_t	regions, qps;	/* current MRs and queue pairs */
+	atomic_t	mrs, qps;	/* current MRs and queue pairs */
 	atomic_t	setups, most_setups;	/* concurrent QP creations: now, max */
 	atomic_t	registered;	/* MR registrations so far */
 	atomic_t	rnr;		/* Sends failed for lack of a Receive */

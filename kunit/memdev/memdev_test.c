@@ -174,7 +174,7 @@ static void raw_exit(struct kunit *test)
 	}
 	ib_dealloc_pd(r->pd);
 	KUNIT_EXPECT_EQ(test, atomic_read(&raw_counts(r)->qps), 0);
-	KUNIT_EXPECT_EQ(test, atomic_read(&raw_counts(r)->regions), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&raw_counts(r)->mrs), 0);
 }
 
 /* Return the status of the next completion, or -ETIMEDOUT. */
@@ -510,7 +510,7 @@ static void memdev_keeps_limits(struct kunit *test)
 	memdev_default_traits(&t);
 	t.max_sge = 2;
 	t.max_qp_wr = 10;
-	t.region_depth = 4;
+	t.mr_depth = 4;
 	t.max_mrs = 3;
 	t.sq_octets = 9 * (MEMDEV_WQE_OCTETS + 2 * MEMDEV_SGE_OCTETS);
 	memdev_set_traits(r->md, &t);

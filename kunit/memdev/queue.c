@@ -244,7 +244,7 @@ static int memdev_take_send(struct memdev_qp *qp, struct memdev_wqe *wqe,
 		wqe->rkey = rdma_wr(wr)->rkey;
 		break;
 	case IB_WR_REG_MR:
-		wqe->region = to_memdev_region(reg_wr(wr)->mr);
+		wqe->mr = to_memdev_mr(reg_wr(wr)->mr);
 		wqe->key = reg_wr(wr)->key;
 		wqe->access = reg_wr(wr)->access;
 		wqe->iova = reg_wr(wr)->mr->iova;

@@ -90,7 +90,7 @@ endpoint_params crowd::params(bool client, u32 number) const
 		p.cfg.props.reply_read = RDMA2_REPLY_READ_PROVIDE;
 	}
 	p.sends = p.cfg.window;
-	p.region_size = 256 * KIB;
+	p.mr_size = 256 * KIB;
 	p.max_mrs = client ? 16 : 24;
 	p.sq_depth = 200;
 	p.memory = client ? nullptr : &memory_;

@@ -6,11 +6,11 @@
 namespace simulation
 {
 
-queue_pair::queue_pair(world &w, queue_owner &owner, u32 depth, u32 nr_regions)
-	: regions(nr_regions), w_{ w }, owner_{ owner }, depth_{ depth }
+queue_pair::queue_pair(world &w, queue_owner &owner, u32 depth, u32 nr_mrs)
+	: mrs(nr_mrs), w_{ w }, owner_{ owner }, depth_{ depth }
 {
-	for (u32 i = 0; i < nr_regions; i++)
-		regions[i].handle = (i + 1) << 8;
+	for (u32 i = 0; i < nr_mrs; i++)
+		mrs[i].handle = (i + 1) << 8;
 }
 
 queue_pair::~queue_pair() = default;
@@ -96,7 +96,7 @@ void queue_pair::act(u32 what, u64 arg)
 		 */
 		if (!dead_) {
 			entry &e = at(arg);
-			const region *reg =
+			const device_mr *reg =
 				peer_->find(e.what.handle, e.what.offset,
 					    e.what.length, false, "Read");
 
@@ -201,7 +201,8 @@ bool queue_pair::arrive(entry &e)
 	if (r.what == op::send)
 		return peer_->receive(r);
 
-	region *reg = peer_->find(r.handle, r.offset, r.length, true, "Write");
+	device_mr *reg =
+		peer_->find(r.handle, r.offset, r.length, true, "Write");
 
 	if (!reg)
 		return false;
@@ -211,11 +212,11 @@ bool queue_pair::arrive(entry &e)
 }
 
 /* Return the MR if the peer may access the range, or null. */
-region *queue_pair::find(u32 handle, u64 offset, u32 length, bool write,
-			 const char *what)
+device_mr *queue_pair::find(u32 handle, u64 offset, u32 length, bool write,
+			    const char *what)
 {
 	const u32 i = (handle >> 8) - 1;
-	region *reg = i < regions.size() ? &regions[i] : nullptr;
+	device_mr *reg = i < mrs.size() ? &mrs[i] : nullptr;
 
 	if (!reg || reg->handle != handle || !reg->valid) {
 		if (!is_excused(handle))
@@ -250,7 +251,7 @@ bool queue_pair::receive(const request &r)
 	}
 	if (r.handle) {
 		const u32 i = (r.handle >> 8) - 1;
-		region *reg = i < regions.size() ? &regions[i] : nullptr;
+		device_mr *reg = i < mrs.size() ? &mrs[i] : nullptr;
 
 		if (!reg || reg->handle != r.handle || !reg->valid) {
 			if (!is_excused(r.handle))
@@ -399,7 +400,7 @@ void queue_pair::quiet()
 	completions_.clear();
 	arrivals_.clear();
 	receives_.clear();
-	for (region &reg : regions) {
+	for (device_mr &reg : mrs) {
 		if (reg.valid)
 			reg.mem->exposed--;
 		reg.valid = false;

@@ -43,8 +43,8 @@ struct memory {
 	}
 };
 
-struct region : rpcrdma_mr {
-	region() : rpcrdma_mr{}
+struct device_mr : rpcrdma_mr {
+	device_mr() : rpcrdma_mr{}
 	{
 	}
 
@@ -82,7 +82,7 @@ enum class op : u8 {
 /* A Work Request */
 struct request {
 	op what;
-	region *reg; /* MR of a reg or invalidate */
+	device_mr *reg; /* MR of a reg or invalidate */
 	/* the peer's handle; of a send: the handle to invalidate, or 0 */
 	u32 handle;
 	u64 offset;
@@ -132,7 +132,7 @@ struct received final : rpcrdma_recv {
 class queue_pair : public actor
 {
 public:
-	queue_pair(world &w, queue_owner &owner, u32 depth, u32 nr_regions);
+	queue_pair(world &w, queue_owner &owner, u32 depth, u32 nr_mrs);
 	~queue_pair() override;
 
 	/*
@@ -167,7 +167,7 @@ public:
 	 * The owner has freed @reg: an access of the peer may fail without
 	 * being a fault.
 	 */
-	void excuse(const region *reg)
+	void excuse(const device_mr *reg)
 	{
 		excused_.push_back(reg->handle);
 	}
@@ -185,7 +185,7 @@ public:
 
 	void act(u32 what, u64 arg) override;
 
-	std::vector<region> regions;
+	std::vector<device_mr> mrs;
 	bool reorders = false; /* Sends complete before earlier Reads */
 	u32 read_time = 30;    /* microseconds, the usual maximum */
 
@@ -211,8 +211,8 @@ private:
 	void deliver();
 	bool arrive(entry &e);
 	bool receive(const request &r);
-	region *find(u32 handle, u64 offset, u32 length, bool write,
-		     const char *what);
+	device_mr *find(u32 handle, u64 offset, u32 length, bool write,
+			const char *what);
 	void finish(u64 index);
 	void retire();
 	void settle(const entry &e);

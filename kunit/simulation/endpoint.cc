@@ -61,12 +61,12 @@ endpoint::endpoint(world &w, const endpoint_params &p, upcalls &ops,
 	offer_auth();
 	qp.reorders = params.reorders;
 	mrs.limits = { .page_shift = params.page_shift,
-		       .pages = params.region_size >> params.page_shift,
+		       .pages = params.mr_size >> params.page_shift,
 		       .octets = 0,
 		       .gaps = false,
 		       .apart = false };
 	rw.pool = { 0, params.read_pages, 0 };
-	free_read_regions_ = params.read_into;
+	free_read_mrs_ = params.read_into;
 	/* Let Reads take long, so that other transfers start meanwhile. */
 	if (params.read_into)
 		qp.read_time = 4000;
@@ -166,7 +166,7 @@ void endpoint::act(u32 what, u64 arg)
 		w_.after(w_.delay(40), this, REGIONS_MADE);
 		break;
 	case REGIONS_MADE:
-		make_regions();
+		make_mrs();
 		break;
 	case READS:
 		reads_tried_ = false;
@@ -496,7 +496,7 @@ void endpoint::check()
 		w_.complain(who + "Receives are miscounted");
 	if (receives_refused_ && !is_closing())
 		w_.complain(who + "stays open although it lacks Receives");
-	check_regions();
+	check_mrs();
 	if (conn.version == RPCRDMA_VERS_1 || params.silent || is_model())
 		return;
 	if (distance(conn.advertised, conn.posted - 1) < 0)
@@ -576,11 +576,11 @@ void endpoint::check_gone()
 		if (!model_ && !rv->space.empty())
 			w_.complain(who + "a Receive is not freed");
 	}
-	if (free_regions() != mrs.pool.made || regions_made_ != mrs.pool.made)
+	if (free_mrs() != mrs.pool.made || mrs_made_ != mrs.pool.made)
 		w_.complain(who + "MRs are not released");
-	if (free_read_regions_ != params.read_into || rw.pool.waiting)
+	if (free_read_mrs_ != params.read_into || rw.pool.waiting)
 		w_.complain(who + "MRs for Reads are not released");
-	for (const region &reg : qp.regions) {
+	for (const device_mr &reg : qp.mrs) {
 		if (reg.valid)
 			w_.complain(who + "an MR stays valid");
 	}

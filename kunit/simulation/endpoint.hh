@@ -54,19 +54,19 @@ constexpr u32 ENOUGH_READS = 16;
 
 struct endpoint_params {
 	rpcrdma_conn_config cfg;
-	u32 page_shift;	 /* a page has 1 << page_shift bytes */
-	u32 sends;	 /* Send contexts for RPC traffic */
-	u32 sq_depth;	 /* Send Queue depth of the device */
-	u32 sq_wanted;	 /* depth requested first; 0: sq_depth */
-	u32 max_mrs;	 /* number of MRs */
-	u32 region_size; /* maximum length of an MR in bytes, whole pages */
-	u32 read_into;	 /* MRs for Reads; 0: Reads need no MR */
+	u32 page_shift; /* a page has 1 << page_shift bytes */
+	u32 sends;	/* Send contexts for RPC traffic */
+	u32 sq_depth;	/* Send Queue depth of the device */
+	u32 sq_wanted;	/* depth requested first; 0: sq_depth */
+	u32 max_mrs;	/* number of MRs */
+	u32 mr_size;	/* maximum length of an MR in bytes, whole pages */
+	u32 read_into;	/* MRs for Reads; 0: Reads need no MR */
 	/* Pages of such an MR: as the device reports them, and as it holds */
 	u32 read_pages = 1, read_holds = 1;
 	u32 sges = 64; /* pages of a Read or Write Work Request */
 	bool splits;   /* a part of a page needs an MR of its own */
-	/* bytes that the device maps to an MR; 0: region_size */
-	u32 region_room;
+	/* bytes that the device maps to an MR; 0: mr_size */
+	u32 mr_room;
 	bool reorders; /* the device completes Sends before earlier Reads */
 	bool silent;   /* ignores messages and sends none */
 	/*
@@ -228,11 +228,11 @@ public:
 
 	/* Memory */
 	/* Limit @call to the MRs of this connection. */
-	void limit_regions(rpcrdma_call *call) const
+	void limit_mrs(rpcrdma_call *call) const
 	{
 		rpcrdma_call_limit_mrs(call, &mrs.pool);
 	}
-	u32 count_regions(u32 at, u32 length) const
+	u32 count_mrs(u32 at, u32 length) const
 	{
 		const rpcrdma_mr_limits limits = rpcrdma_core_mrs_limits(this);
 
@@ -242,7 +242,7 @@ public:
 	/* Like the module's rpcrdma_mrs_map() */
 	int map(list_head *list, memory &mem, u32 at, u32 length, bool writable,
 		rpcrdma_lists &lists);
-	void put_regions(list_head *list);
+	void put_mrs(list_head *list);
 	/*
 	 * From now on, the peer's access to @list may fail without being a
 	 * fault.
@@ -300,12 +300,12 @@ public:
 	void queued(const rpcrdma_work *w);
 	bool post(rpcrdma_work *w);
 	bool post_send(rpcrdma_send *s);
-	region *new_region();
-	void make_regions_in(u32 ms);
-	void regions_told();
-	int map_region(region *reg, const rpcrdma_mr_limits &limits,
-		       rpcrdma_extent_pos &pos, bool writable);
-	void unmap_regions(list_head *list, bool open);
+	device_mr *new_mr();
+	void make_mrs_in(u32 ms);
+	void mrs_told();
+	int map_mr(device_mr *reg, const rpcrdma_mr_limits &limits,
+		   rpcrdma_extent_pos &pos, bool writable);
+	void unmap_mrs(list_head *list, bool open);
 	void *new_buffer(u32 size, u64 *addr);
 	void free_buffer(u64 addr);
 	rpcrdma_send *first_use(u32 number);
@@ -411,11 +411,11 @@ private:
 	void check_device(const rpcrdma_chain &chain);
 	static u32 count(const list_head &list);
 	void post_model_grants();
-	void make_regions();
-	void check_regions();
-	u32 free_regions() const;
+	void make_mrs();
+	void check_mrs();
+	u32 free_mrs() const;
 	void wait_in_queue();
-	void region_missing(u32 count);
+	void mr_missing(u32 count);
 	void refused(u32 count);
 	void disturb();
 	bool is_over(enum rpcrdma_teardown what) const;
@@ -452,7 +452,7 @@ private:
 	bool closes_ = false; /* once the lock is released */
 	bool granting_ = false;
 	u32 users_ = 0;
-	u32 free_read_regions_;
+	u32 free_read_mrs_;
 	bool reads_tried_ = false;
 	/* Transfers that have waited for MRs, and the last of them posted */
 	u64 reads_waited_ = 0, reads_posted_ = 0;
@@ -488,14 +488,14 @@ private:
 	rpcrdma_teardown releasing_ = RPCRDMA_TEARDOWN_END;
 	bool stopped_ = false;
 	bool unstopped_ = false; /* the last STOP has failed */
-	u32 regions_made_ = 0;	 /* MRs allocated */
-	u32 regions_left_ = 0;	 /* MRs that can be allocated at once */
+	u32 mrs_made_ = 0;	 /* MRs allocated */
+	u32 mrs_left_ = 0;	 /* MRs that can be allocated at once */
 	/* an allocation of MRs is scheduled or runs */
 	bool making_ = false;
 	/* a waiter was refused and not notified yet */
-	bool regions_wanted_ = false;
+	bool mrs_wanted_ = false;
 	/* MRs were added or released since the waiters were last notified */
-	bool more_regions_ = false;
+	bool more_mrs_ = false;
 	/* used MRs were released, and a waiter is to be notified */
 	bool to_notify_ = false;
 	/* time of the last notification without such a change */

@@ -96,7 +96,7 @@ void host::release(rpc *task)
 		w_.complain(
 			"an RPC is released while an action is in progress");
 	if (!list_is_empty(&task->mrs))
-		task->regions_of->put_regions(&task->mrs);
+		task->mrs_of->put_mrs(&task->mrs);
 	if (task->what.bad && !task->status)
 		w_.complain("a bad Reply is accepted");
 	task->call.retire(w_, "a Call");
@@ -123,8 +123,8 @@ void host::kill(rpc *task)
 	tasks_.erase(task->xid);
 	task->state = rpc::DYING;
 	task->status = -EINTR;
-	if (task->regions_of)
-		task->regions_of->excuse(&task->mrs);
+	if (task->mrs_of)
+		task->mrs_of->excuse(&task->mrs);
 	/* As in sunrpc, wait until no answer to it is being processed. */
 	if (!task->pinned)
 		take_back(task);
@@ -140,7 +140,7 @@ void host::take_back(rpc *task)
 		release(task);
 		return;
 	}
-	task->regions_of->invalidate(&task->mrs, [this, task](bool ok) {
+	task->mrs_of->invalidate(&task->mrs, [this, task](bool ok) {
 		if (ok) {
 			release(task);
 			return;
@@ -185,7 +185,7 @@ void host::act(u32 what, u64 arg)
 	switch (what) {
 	case rpc::WAIT_FOR_END:
 		task = net_.find(static_cast<u32>(arg));
-		if (!task->regions_of->is_gone())
+		if (!task->mrs_of->is_gone())
 			w_.after(MILLISECOND, task, rpc::WAIT_FOR_END);
 		else
 			release(task);

@@ -107,7 +107,7 @@ struct rpc final : actor {
 	life state = QUEUED;
 	endpoint *bound = nullptr; /* connection of a callback */
 	endpoint *sent_on = nullptr;
-	endpoint *regions_of = nullptr;
+	endpoint *mrs_of = nullptr;
 	bool pinned = false; /* an answer is being processed */
 	u32 sequence = 0;    /* GSS sequence number, new for each encoding */
 	u32 timer = 0;

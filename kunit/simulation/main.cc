@@ -73,9 +73,9 @@ static std::string run(choices &c, totals &sum, bool verbose)
 	sum.waited += w.sum.waited;
 	sum.no_room += w.sum.no_room;
 	sum.reads_waited += w.sum.reads_waited;
-	sum.regions_waited += w.sum.regions_waited;
-	sum.regions_given_up += w.sum.regions_given_up;
-	sum.regions_short += w.sum.regions_short;
+	sum.mrs_waited += w.sum.mrs_waited;
+	sum.mrs_given_up += w.sum.mrs_given_up;
+	sum.mrs_short += w.sum.mrs_short;
 	sum.ended_early += w.sum.ended_early;
 	sum.attempts_failed += w.sum.attempts_failed;
 	sum.receives_given_back += w.sum.receives_given_back;
@@ -225,10 +225,10 @@ int main(int argc, char **argv)
 	printf("# %llu connections with an end that is the reference model, %llu with a peer of version 1; %llu devices removed; %llu bad Replies, %llu Calls with several Read chunks, %llu short Write chunks; %llu Calls waited for memory, %llu charges of memory were refused; %llu Reads waited for an MR, %llu were split finer; %llu Calls or Replies waited for MRs, of which %llu gave up; %llu MRs held less than planned; %llu Receives released, reposted with %llu calls, and %llu freed; %llu windows had no memory to grow; %llu batches of transfers were not the last, and %llu Replies followed their Writes; %llu queue pairs did not stop; %llu messages had many segments, and %llu were not the first of their batch\n",
 	       sum.models, sum.peers1, sum.removals, sum.bad, sum.in_pieces,
 	       sum.short_chunks, sum.waited, sum.no_room, sum.reads_waited,
-	       sum.split_finer, sum.regions_waited, sum.regions_given_up,
-	       sum.regions_short, sum.receives_given_back, sum.receive_posts,
-	       sum.receives_freed, sum.windows_bounded, sum.turns, sum.behind,
-	       sum.unstopped, sum.more_segs, sum.batched);
+	       sum.split_finer, sum.mrs_waited, sum.mrs_given_up, sum.mrs_short,
+	       sum.receives_given_back, sum.receive_posts, sum.receives_freed,
+	       sum.windows_bounded, sum.turns, sum.behind, sum.unstopped,
+	       sum.more_segs, sum.batched);
 	printf("# %llu ends were authenticated\n", sum.authenticated);
 	printf("%s %llu-%llu\n", failed ? "not ok" : "ok", first, seed - 1);
 	return failed ? 1 : 0;

@@ -12,9 +12,9 @@
 namespace simulation
 {
 
-static region *region_of(list_head *at)
+static device_mr *mr_of(list_head *at)
 {
-	return static_cast<region *>(rpcrdma::list_object<rpcrdma_mr>(at));
+	return static_cast<device_mr *>(rpcrdma::list_object<rpcrdma_mr>(at));
 }
 
 /* ---- Entries ---- */
@@ -32,15 +32,15 @@ int endpoint::map(list_head *list, memory &mem, u32 at, u32 length,
 		rc = rpcrdma_core_mrs_map(this, list, &pos, writable, &lists);
 	/* Not if it is to be split finer: of that, waiters are notified. */
 	if (rc == -EAGAIN && mrs.notify_seq == notified)
-		region_missing(count(*list));
+		mr_missing(count(*list));
 	leave();
 	return rc;
 }
 
-void endpoint::region_missing(u32 count)
+void endpoint::mr_missing(u32 count)
 {
-	w_.sum.regions_waited++;
-	regions_wanted_ = true;
+	w_.sum.mrs_waited++;
+	mrs_wanted_ = true;
 	refused(count);
 }
 
@@ -60,31 +60,31 @@ void endpoint::refused(u32 count)
 			": a message waits for MRs that never become available");
 }
 
-void endpoint::put_regions(list_head *list)
+void endpoint::put_mrs(list_head *list)
 {
 	rpcrdma_core_mrs_put(this, list);
 }
 
-void endpoint::unmap_regions(list_head *list, bool open)
+void endpoint::unmap_mrs(list_head *list, bool open)
 {
 	bool used = false;
 
 	for (list_head *at = list->next; at != list; at = at->next) {
-		region *reg = region_of(at);
+		device_mr *reg = mr_of(at);
 
 		if (reg->exposed || reg->valid)
 			w_.complain("an exposed MR is released");
 		reg->taken = false;
 		used |= reg->registered;
 	}
-	more_regions_ |= used;
-	to_notify_ |= open && used && regions_wanted_;
+	more_mrs_ |= used;
+	to_notify_ |= open && used && mrs_wanted_;
 }
 
 void endpoint::excuse(const list_head *list)
 {
 	for (list_head *at = list->next; at != list; at = at->next)
-		qp.excuse(region_of(at));
+		qp.excuse(mr_of(at));
 }
 
 bool endpoint::invalidated(list_head *list, u32 handle)
@@ -101,7 +101,7 @@ bool endpoint::invalidated(list_head *list, u32 handle)
  */
 void endpoint::check_invalidated(u32 handle)
 {
-	for (const region &reg : qp.regions) {
+	for (const device_mr &reg : qp.mrs) {
 		if (reg.handle == handle && reg.exposed)
 			w_.complain(
 				std::string(name) +
@@ -131,7 +131,7 @@ void invalidation::over(rpcrdma_inv *i, bool ok)
 	delete inv;
 }
 
-void endpoint::make_regions()
+void endpoint::make_mrs()
 {
 	making_ = false;
 	if (!enter())
@@ -141,11 +141,11 @@ void endpoint::make_regions()
 	/* The device may lack MRs for longer than the waiters wait. */
 	if (w_.fault(30))
 		none_until_ = w_.now + w_.choose.below(10000) * MILLISECOND;
-	regions_left_ = RPCRDMA_POOL_BATCH;
+	mrs_left_ = RPCRDMA_POOL_BATCH;
 	if (w_.now < short_until_)
-		regions_left_ /= 4 + w_.choose.below(8);
+		mrs_left_ /= 4 + w_.choose.below(8);
 	if (w_.now < none_until_)
-		regions_left_ = 0;
+		mrs_left_ = 0;
 	rpcrdma_core_mrs_make(this);
 	leave();
 }
@@ -165,7 +165,7 @@ int endpoint::expose(exposure *x, u32 xid, rpcrdma_reply_plan *plan)
 	if (!rc)
 		live_++;
 	else if (rc == -EAGAIN && mrs.notify_seq == notified)
-		region_missing(0);
+		mr_missing(0);
 	return rc;
 }
 
@@ -188,27 +188,25 @@ void exposure::over(rpcrdma_pull_entry *x)
 
 /* ---- The device ---- */
 
-region *endpoint::new_region()
+device_mr *endpoint::new_mr()
 {
-	if (!regions_left_) {
+	if (!mrs_left_) {
 		due_[RPCRDMA_COUNT_MR_SHORTAGES]++;
 		return nullptr;
 	}
-	regions_left_--;
-	more_regions_ = true;
-	if (regions_made_ == mrs.pool.most ||
-	    regions_made_ == qp.regions.size()) {
+	mrs_left_--;
+	more_mrs_ = true;
+	if (mrs_made_ == mrs.pool.most || mrs_made_ == qp.mrs.size()) {
 		w_.complain("more MRs are allocated than permitted");
 		return nullptr;
 	}
-	return &qp.regions[regions_made_++];
+	return &qp.mrs[mrs_made_++];
 }
 
-int endpoint::map_region(region *reg, const rpcrdma_mr_limits &limits,
-			 rpcrdma_extent_pos &pos, bool writable)
+int endpoint::map_mr(device_mr *reg, const rpcrdma_mr_limits &limits,
+		     rpcrdma_extent_pos &pos, bool writable)
 {
-	const u32 room = params.region_room ? params.region_room :
-					      params.region_size;
+	const u32 room = params.mr_room ? params.mr_room : params.mr_size;
 	rpcrdma_mr_range filled{};
 	const u32 n = rpcrdma_mr_add(&limits, &filled,
 				     pos.at & (params.page_octets() - 1),
@@ -232,9 +230,9 @@ int endpoint::map_region(region *reg, const rpcrdma_mr_limits &limits,
 	     (filled.begin || filled.end))) {
 		rpcrdma_mr_limits finer = mrs.limits;
 
-		w_.sum.regions_short++;
+		w_.sum.mrs_short++;
 		if (rpcrdma_mr_limits_reduce(&finer, &limits))
-			more_regions_ = true;
+			more_mrs_ = true;
 		else
 			due_[RPCRDMA_COUNT_MAP_FAILURES]++;
 		return -EIO;
@@ -247,7 +245,7 @@ int endpoint::map_region(region *reg, const rpcrdma_mr_limits &limits,
 
 /* ---- The pool ---- */
 
-void endpoint::make_regions_in(u32 ms)
+void endpoint::make_mrs_in(u32 ms)
 {
 	if (making_)
 		w_.complain("two allocations of MRs at a time");
@@ -255,37 +253,37 @@ void endpoint::make_regions_in(u32 ms)
 	w_.after(ms ? ms * MILLISECOND : w_.delay(10), this, MAKE_REGIONS);
 }
 
-void endpoint::regions_told()
+void endpoint::mrs_told()
 {
 	/* Only time has passed since the MRs were refused. */
-	if (!more_regions_) {
+	if (!more_mrs_) {
 		if (idly_told_ &&
 		    w_.now - idly_told_ < RPCRDMA_POOL_PAUSE_MS * MILLISECOND)
 			w_.complain(std::string(name) +
 				    ": waiters for MRs are woken without need");
 		idly_told_ = w_.now;
 	}
-	more_regions_ = false;
-	regions_wanted_ = false;
+	more_mrs_ = false;
+	mrs_wanted_ = false;
 	to_notify_ = false;
 }
 
-u32 endpoint::free_regions() const
+u32 endpoint::free_mrs() const
 {
 	u32 n = 0;
 
-	for (const rpcrdma_mr *mr = mrs.free; mr && n <= regions_made_;
+	for (const rpcrdma_mr *mr = mrs.free; mr && n <= mrs_made_;
 	     mr = mr->next)
 		n++;
 	return n;
 }
 
-void endpoint::check_regions()
+void endpoint::check_mrs()
 {
 	const rpcrdma_mr_pool &pool = mrs.pool;
 	const std::string who = std::string(name) + ": ";
 
-	if (regions_wanted_ && !pool.allocator && pool.free == pool.made)
+	if (mrs_wanted_ && !pool.allocator && pool.free == pool.made)
 		w_.complain(who + "messages wait for MRs that no message has");
 	if (pool.allocator && !making_ && !is_closing())
 		w_.complain(
@@ -296,10 +294,10 @@ void endpoint::check_regions()
 	/* Check only now and then, because there may be many. */
 	if (checks_ % 16)
 		return;
-	if (free_regions() != pool.free)
+	if (free_mrs() != pool.free)
 		w_.complain(who + "MRs are miscounted");
 	for (const rpcrdma_mr *mr = mrs.free; mr; mr = mr->next) {
-		const auto *reg = static_cast<const region *>(mr);
+		const auto *reg = static_cast<const device_mr *>(mr);
 
 		if (reg->exposed || reg->used || reg->valid)
 			w_.complain(who + "a free MR is in use");
@@ -312,12 +310,12 @@ using namespace simulation;
 
 struct rpcrdma_mr *rpcrdma_port_mr(struct rpcrdma_ep_core *core)
 {
-	return of(core).new_region();
+	return of(core).new_mr();
 }
 
 void rpcrdma_port_make_mrs(struct rpcrdma_ep_core *core, u32 ms)
 {
-	of(core).make_regions_in(ms);
+	of(core).make_mrs_in(ms);
 }
 
 /* There is no kernel log here. */
@@ -327,15 +325,15 @@ void rpcrdma_port_mrs_short(struct rpcrdma_ep_core *)
 
 void rpcrdma_port_mrs_notified(struct rpcrdma_ep_core *core)
 {
-	of(core).regions_told();
+	of(core).mrs_told();
 }
 
 int rpcrdma_port_mr_map(struct rpcrdma_ep_core *core, struct rpcrdma_mr *mr,
 			const struct rpcrdma_mr_limits *limits,
 			struct rpcrdma_extent_pos *pos, bool remote_write)
 {
-	return of(core).map_region(static_cast<region *>(mr), *limits, *pos,
-				   remote_write);
+	return of(core).map_mr(static_cast<device_mr *>(mr), *limits, *pos,
+			       remote_write);
 }
 
 void rpcrdma_port_chain_mrs(struct rpcrdma_send *s, const struct list_head *mrs)
@@ -346,7 +344,7 @@ void rpcrdma_port_chain_mrs(struct rpcrdma_send *s, const struct list_head *mrs)
 		requests.clear();
 	s->before = &requests;
 	for (list_head *at = mrs->next; at != mrs; at = at->next) {
-		auto *reg = static_cast<region *>(
+		auto *reg = static_cast<device_mr *>(
 			rpcrdma::list_object<rpcrdma_mr>(at));
 
 		requests.insert(requests.begin(), { op::reg, reg, reg->handle,
@@ -357,7 +355,7 @@ void rpcrdma_port_chain_mrs(struct rpcrdma_send *s, const struct list_head *mrs)
 void rpcrdma_port_mrs_unmap(struct rpcrdma_ep_core *core, struct list_head *mrs,
 			    bool open)
 {
-	of(core).unmap_regions(mrs, open);
+	of(core).unmap_mrs(mrs, open);
 }
 
 void rpcrdma_port_invalidated(struct rpcrdma_ep_core *core, u32 handle)
@@ -377,6 +375,6 @@ void rpcrdma_port_overdue(const struct rpcrdma_pull_entry *x)
 void rpcrdma_port_chain_inv(struct rpcrdma_inv *inv, struct rpcrdma_mr *mr)
 {
 	inv->work.chain->requests.push_back({ op::invalidate,
-					      static_cast<region *>(mr),
+					      static_cast<device_mr *>(mr),
 					      mr->handle, 0, nullptr, 0, 0 });
 }

@@ -110,13 +110,13 @@ private:
 	void met_v1_peer(u8 version);
 	void choose_personality(v1_peer_params *one);
 	void bound_memory();
-	void bound_regions(endpoint_params *p);
+	void bound_mrs(endpoint_params *p);
 	void deceive(endpoint_params *p);
 	void choose_secrets();
 	void choose_groups();
 	void renew_secrets();
 	void check_secrets(const endpoint &ep);
-	void give_read_regions(endpoint_params *p);
+	void give_read_mrs(endpoint_params *p);
 	void remove(bool client);
 
 	world &w_;

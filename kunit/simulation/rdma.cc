@@ -132,16 +132,16 @@ int endpoint::prepare(transfer *t, transfer_part *p)
 		w_.trouble |= t->claim.waits;
 		return -ERANGE;
 	}
-	if (!free_read_regions_)
+	if (!free_read_mrs_)
 		return -EAGAIN;
-	free_read_regions_--;
+	free_read_mrs_--;
 	p->holds = true;
 	return 1;
 }
 
 void endpoint::unprepare(transfer_part *p)
 {
-	free_read_regions_ += p->holds;
+	free_read_mrs_ += p->holds;
 	p->holds = false;
 	p->posted = false;
 }
@@ -278,10 +278,10 @@ int rpcrdma_port_part(struct rpcrdma_transfer *t, struct rpcrdma_local *local,
 u32 rpcrdma_port_mr_len(struct rpcrdma_local *local, u32 at,
 			const struct rpcrdma_mr_limits *limits, u32 octets)
 {
-	rpcrdma_mr_range region{};
+	rpcrdma_mr_range range{};
 
 	return rpcrdma_mr_add(
-		limits, &region,
+		limits, &range,
 		(local->at + at) & ((1u << limits->page_shift) - 1), octets);
 }
 

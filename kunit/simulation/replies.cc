@@ -86,7 +86,7 @@ void host::reply(endpoint &from, received *rv)
 		task->stream.assign(rv->data(), rv->data() + rv->payload_len);
 		task->rv = nullptr;
 		from.put(rv);
-		from.put_regions(&task->mrs);
+		from.put_mrs(&task->mrs);
 		rpcrdma_exchange_placed(&task->x);
 		answered(task, assemble(task));
 		return;
@@ -154,8 +154,8 @@ void host::report(const rpc *task, const rpcrdma_actions &s)
 		w_.complain(s.reason);
 	w_.sum.bad++;
 	/* The RPC ends now, even if parts of its Reply are still in flight. */
-	if (task->regions_of)
-		task->regions_of->excuse(&task->mrs);
+	if (task->mrs_of)
+		task->mrs_of->excuse(&task->mrs);
 }
 
 /* The RPC will get no Reply, or its task has ended. */
@@ -222,14 +222,14 @@ void host::run_actions(rpc *task, endpoint &from, rpcrdma_actions s)
 bool host::invalidate(rpc *task, endpoint &from, rpcrdma_actions *s)
 {
 	if (!rpcrdma_core_mrs_exposed(&task->mrs)) {
-		from.put_regions(&task->mrs);
+		from.put_mrs(&task->mrs);
 		*s = rpcrdma_exchange_invalidated(&task->x, true,
 						  first_of(task));
 		return true;
 	}
 	from.invalidate(&task->mrs, [this, task, &from](bool ok) {
 		if (ok)
-			from.put_regions(&task->mrs);
+			from.put_mrs(&task->mrs);
 		run_actions(task, from,
 			    rpcrdma_exchange_invalidated(&task->x, ok,
 							 first_of(task)));

@@ -91,7 +91,7 @@ void host::geometry(rpc *task, const endpoint *on, rpcrdma_call *call)
 		call->item_length = what.call_item;
 		each_item(what.call_pieces, what.call_item,
 			  [&](u32, u32 from, u32 length) {
-				  read_segs += on->count_regions(
+				  read_segs += on->count_mrs(
 					  ITEM_POSITION + from, length);
 			  });
 		call->item_segs = static_cast<u16>(read_segs);
@@ -99,16 +99,15 @@ void host::geometry(rpc *task, const endpoint *on, rpcrdma_call *call)
 	if (what.ddp && what.reply_item) {
 		call->result_max = offered(task);
 		each_chunk(task, [&](u32, u32 from, u32 length) {
-			write_segs += on->count_regions(from, length);
+			write_segs += on->count_mrs(from, length);
 		});
 		call->result_segs = static_cast<u16>(write_segs);
 	}
 	/* Without its item, the message consists of two ranges. */
 	call->call_segs =
-		static_cast<u16>(on->count_regions(0, what.call_length) + 1);
+		static_cast<u16>(on->count_mrs(0, what.call_length) + 1);
 	call->reply_segs = static_cast<u16>(
-		on->count_regions(0, reply.head + reply.pages + reply.tail) +
-		1);
+		on->count_mrs(0, reply.head + reply.pages + reply.tail) + 1);
 	if (rpcrdma_peer_limits_any(&peer_limits_))
 		rpcrdma_peer_limits_recall(&peer_limits_, w_.now / SECOND,
 					   call);
@@ -194,7 +193,7 @@ int host::map(rpc *task, endpoint *on, const rpcrdma_call_plan &plan)
 	rpcrdma_chunk_range range;
 	int rc;
 
-	task->regions_of = on;
+	task->mrs_of = on;
 	if (plan.write_chunk)
 		task->item.octets.resize(reply.pages);
 	if (plan.reply_chunk)
@@ -284,18 +283,18 @@ int host::try_send(rpc *task, endpoint *on)
 	if (rc == RPCRDMA_BEGIN_LOST)
 		rpcrdma_peer_limits_lost(&peer_limits_, w_.now / SECOND);
 	if (!list_is_empty(&task->mrs)) {
-		if (!task->regions_of->is_gone())
+		if (!task->mrs_of->is_gone())
 			w_.complain("MRs of a connection that has not ended");
-		task->regions_of->put_regions(&task->mrs);
+		task->mrs_of->put_mrs(&task->mrs);
 	}
 	s = on->for_call();
 	if (!s)
 		return -EAGAIN;
 	geometry(task, on, &call);
-	on->limit_regions(&call);
+	on->limit_mrs(&call);
 	rc = rpcrdma_plan_call(&on->conn, &call, &plan);
 	if (rc == -ENOBUFS) {
-		w_.sum.regions_given_up++;
+		w_.sum.mrs_given_up++;
 		on->close("the device has too few MRs for a Call");
 		return -ENOTCONN;
 	}
@@ -303,7 +302,7 @@ int host::try_send(rpc *task, endpoint *on)
 	if (!rc)
 		rc = post(task, on, plan, s);
 	if (rc && !list_is_empty(&task->mrs))
-		on->put_regions(&task->mrs);
+		on->put_mrs(&task->mrs);
 	if (rc == -E2BIG) {
 		task->what.call_pieces = 1;
 		task->what.reply_pieces = 1;

@@ -11,12 +11,12 @@ namespace simulation
  * each segment may begin and end within a page. Messages are smaller, so that
  * there are few MRs.
  */
-void network::give_read_regions(endpoint_params *p)
+void network::give_read_mrs(endpoint_params *p)
 {
 	constexpr u32 most = MAX_SMALLER + 512;
 	const endpoint_params &peer = p->cfg.client ? setup_.server :
 						      setup_.client;
-	const u32 octets = std::min(peer.region_size, p->cfg.props.rssiz);
+	const u32 octets = std::min(peer.mr_size, p->cfg.props.rssiz);
 	const u32 number = setup_.rpcs / 6;
 	u32 pages;
 
@@ -36,7 +36,7 @@ void network::give_read_regions(endpoint_params *p)
  * waits for MRs then waits for other messages, but not for Calls that
  * themselves wait for a message queued after it.
  */
-void network::bound_regions(endpoint_params *p)
+void network::bound_mrs(endpoint_params *p)
 {
 	const u32 number = setup_.rpcs / (p->cfg.client ? 4 : 1);
 
@@ -57,7 +57,7 @@ void network::deceive(endpoint_params *p)
 		return;
 	p->splits = number % 8 == 3;
 	if (number % 8 == 5)
-		p->region_room = std::max(p->region_size / 8, p->page_octets());
+		p->mr_room = std::max(p->mr_size / 8, p->page_octets());
 }
 
 /* Let the server be one that has only version 1. */
@@ -87,7 +87,7 @@ void network::choose_setup()
 	static constexpr u32 reassemblies[] = { 262144, 0, 4096, 16384 };
 	static constexpr u32 segment_counts[] = { RPCRDMA_MAX_SEGS, 0, 4, 16 };
 	static constexpr u32 segment_sizes[] = { 1048576, 4096, 65536 };
-	static constexpr u32 region_sizes[] = { 65536, 4096, 1024 };
+	static constexpr u32 mr_sizes[] = { 65536, 4096, 1024 };
 	static constexpr u32 sges[] = { 64, 4, 1 };
 	static constexpr u32 asks[] = { ASKS_MORE, 0, 30, ~0u };
 	choices &c = w_.choose;
@@ -128,9 +128,8 @@ void network::choose_setup()
 			cfg.props.reply_read |= RDMA2_REPLY_READ_PROVIDE;
 		}
 		p->sends = cfg.window;
-		p->region_size =
-			std::max(region_sizes[c.below(std::size(region_sizes))],
-				 p->page_octets());
+		p->mr_size = std::max(mr_sizes[c.below(std::size(mr_sizes))],
+				      p->page_octets());
 		p->max_mrs = 2 * RPCRDMA_MAX_SEGS +
 			     (c.below(2) ? 0 : 2 * cfg.window);
 		/*
@@ -155,7 +154,7 @@ void network::choose_setup()
 		for (endpoint_params *p : { &setup_.client, &setup_.server }) {
 			p->cfg.props.rcsiz = RPCRDMA_MAX_SEGS;
 			p->cfg.props.rssiz = 1048576;
-			p->region_size = std::max(p->region_size, 4096u);
+			p->mr_size = std::max(p->mr_size, 4096u);
 		}
 		setup_.client.cfg.props.brs = RDMA2_RVRSDIR_SIMPLE;
 	}
@@ -185,7 +184,7 @@ void network::choose_setup()
 				first_windows[number % std::size(first_windows)];
 		/* A version 1 peer splits its memory as it likes. */
 		if (number % 6 == 1 && versions != 7)
-			give_read_regions(p);
+			give_read_mrs(p);
 	}
 	setup_.gss = c.below(4) == 3;
 	setup_.slow = c.below(4) == 3;
@@ -208,7 +207,7 @@ void network::choose_setup()
 		 */
 		if (setup_.rpcs % 4 == 1 && !p->read_into)
 			p->sq_wanted = 2 * p->sq_depth;
-		bound_regions(p);
+		bound_mrs(p);
 		deceive(p);
 	}
 	setup_.pieces = c.below(3) == 2;

@@ -55,9 +55,9 @@ queue_pair &v1_peer::connect(u32 threshold, bool inv_ok)
 	out_ = 0;
 	limit_ = 1;
 	served_ = 0;
-	free_regions_.clear();
-	for (region &reg : qp_->regions)
-		free_regions_.push_back(&reg);
+	free_mrs_.clear();
+	for (device_mr &reg : qp_->mrs)
+		free_mrs_.push_back(&reg);
 	for (u32 i = 0; i < params_.credits + MORE_RECEIVES; i++) {
 		receives_.push_back(std::make_unique<received>());
 		receives_.back()->space.resize(std::max(4096u, params_.size));
@@ -106,7 +106,7 @@ void v1_peer::close()
 		i++;
 		t.sent = false;
 		t.answered = false;
-		t.regions.clear();
+		t.mrs.clear();
 		/*
 		 * A server does not retransmit a Call that failed with its
 		 * connection.

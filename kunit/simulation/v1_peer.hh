@@ -144,7 +144,7 @@ private:
 	std::deque<job *> queue_;
 	std::vector<job *> posted_;
 	std::vector<std::unique_ptr<received>> receives_;
-	std::vector<region *> free_regions_;
+	std::vector<device_mr *> free_mrs_;
 	std::map<u32, std::unique_ptr<task>> tasks_; /* by xid */
 	std::vector<std::shared_ptr<call>> ready_;
 	u32 limit_ = 1; /* Calls that the other end grants */

@@ -35,7 +35,7 @@ struct v1_peer::task {
 	rpc *what;
 	std::function<void()> ended;
 	bool sent = false, answered = false;
-	std::vector<region *> regions;
+	std::vector<device_mr *> mrs;
 	std::vector<chunk> writes;
 	chunk reply_chunk;
 	memory call, result, reply;

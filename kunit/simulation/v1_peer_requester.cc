@@ -54,14 +54,14 @@ bool v1_peer::map(task &t, job *j, memory &mem, u32 at, u32 length,
 
 	while (length) {
 		const u32 n = std::min(length, most);
-		region *reg;
+		device_mr *reg;
 
-		if (free_regions_.empty())
+		if (free_mrs_.empty())
 			return false;
-		reg = free_regions_.back();
-		free_regions_.pop_back();
+		reg = free_mrs_.back();
+		free_mrs_.pop_back();
 		reg->take(mem, at, n, writable);
-		t.regions.push_back(reg);
+		t.mrs.push_back(reg);
 		c->push_back({ position, reg->handle, n, reg->offset });
 		j->requests.push_back(
 			{ op::reg, reg, reg->handle, 0, nullptr, 0, 0 });
@@ -128,8 +128,7 @@ bool v1_peer::send_call(task &t)
 					  w_.choose.below(4) == 3);
 		}
 	}
-	if (ok &&
-	    payload.size() + 28 + 24 * t.regions.size() + 16 > threshold_) {
+	if (ok && payload.size() + 28 + 24 * t.mrs.size() + 16 > threshold_) {
 		/*
 		 * The complete Call except its items, in a Position Zero Read
 		 * chunk
@@ -155,9 +154,9 @@ bool v1_peer::send_call(task &t)
 		payload.clear();
 	}
 	if (!ok) {
-		for (region *reg : t.regions)
-			free_regions_.push_back(reg);
-		t.regions.clear();
+		for (device_mr *reg : t.mrs)
+			free_mrs_.push_back(reg);
+		t.mrs.clear();
 		delete j;
 		return false;
 	}
@@ -283,9 +282,9 @@ void v1_peer::refused(u32 xid, u32 code)
 
 		if (!ok || generation != generation_)
 			return;
-		for (region *reg : t.regions)
-			free_regions_.push_back(reg);
-		t.regions.clear();
+		for (device_mr *reg : t.mrs)
+			free_mrs_.push_back(reg);
+		t.mrs.clear();
 		t.sent = false;
 		t.answered = false;
 		w_.after(1, this, SEND_AGAIN);
@@ -297,7 +296,7 @@ void v1_peer::invalidate(const task &t, std::function<void(bool)> ended)
 {
 	job *j = new_job({}, 0);
 
-	for (region *reg : t.regions) {
+	for (device_mr *reg : t.mrs) {
 		if (reg->valid)
 			j->requests.push_back({ op::invalidate, reg,
 						reg->handle, 0, nullptr, 0,
@@ -320,9 +319,9 @@ void v1_peer::finish(task &t, const std::vector<u8> &stream,
 	std::vector<u8> whole, expected;
 	u32 at = ITEM_POSITION, all = 0;
 
-	for (region *reg : t.regions)
-		free_regions_.push_back(reg);
-	t.regions.clear();
+	for (device_mr *reg : t.mrs)
+		free_mrs_.push_back(reg);
+	t.mrs.clear();
 	for (u32 n : written)
 		all += n;
 	whole = stream;

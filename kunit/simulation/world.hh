@@ -50,7 +50,7 @@ struct totals {
 	u64 killed, timed_out, refused, failed, pulled, callbacks, version1,
 		fallbacks;
 	u64 models, peers1, removals, bad, in_pieces, short_chunks, waited;
-	u64 reads_waited, regions_waited, regions_given_up, regions_short;
+	u64 reads_waited, mrs_waited, mrs_given_up, mrs_short;
 	u64 ended_early;
 	u64 no_room, attempts_failed;
 	u64 receives_given_back, receive_posts, receives_freed;

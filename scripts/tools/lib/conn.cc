@@ -533,7 +533,7 @@ int rpcrdma2_conn_init(struct rpcrdma2_conn **conn, void *storage, size_t size,
 	cfg.version_low = static_cast<u8>(config->version_low);
 	cfg.version_high = static_cast<u8>(config->version_high);
 	cfg.inv_ok = config->remote_invalidation != 0;
-	cfg.no_regions = config->no_chunks != 0;
+	cfg.no_mrs = config->no_chunks != 0;
 	cfg.window = config->window;
 	cfg.first_window = config->first_window;
 	cfg.reverse = config->reverse;

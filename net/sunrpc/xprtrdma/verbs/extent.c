@@ -137,12 +137,12 @@ u32 rpcrdma_extents_mr_len(const struct rpcrdma_extent_pos *pos,
 			   const struct rpcrdma_mr_limits *limits, u32 octets)
 {
 	struct rpcrdma_extent_pos at = *pos;
-	struct rpcrdma_mr_range region = {};
+	struct rpcrdma_mr_range range = {};
 	u32 n, taken;
 
 	while (at.nr && octets) {
 		n = min(octets, at.ext->length - at.done);
-		taken = rpcrdma_mr_add(limits, &region,
+		taken = rpcrdma_mr_add(limits, &range,
 				       offset_in_page(at.ext->offset +
 						      at.done), n);
 		if (taken < n)
@@ -150,7 +150,7 @@ u32 rpcrdma_extents_mr_len(const struct rpcrdma_extent_pos *pos,
 		octets -= n;
 		rpcrdma_extent_skip(&at, n);
 	}
-	return region.octets;
+	return range.octets;
 }
 
 /* Skip the next @octets bytes, or all that remain. */

@@ -298,7 +298,7 @@ void rpcrdma_conn_init(struct rpcrdma_conn *conn,
 	conn->cfg = *cfg;
 	conn->cfg.client = !!cfg->client;
 	conn->cfg.inv_ok = !!cfg->inv_ok;
-	conn->cfg.no_regions = !!cfg->no_regions;
+	conn->cfg.no_mrs = !!cfg->no_mrs;
 	conn->cfg.fallback_v1 = !!cfg->fallback_v1;
 	auth::init(conn);
 	conn->cfg.version_low = static_cast<u8>(

@@ -80,7 +80,7 @@ rpcrdma_conn_config config_of(const rpcrdma_ep_core *core,
 	cfg.version_low = p->version_low;
 	cfg.version_high = p->version_high;
 	cfg.inv_ok = dev->invalidates;
-	cfg.no_regions = !dev->registers;
+	cfg.no_mrs = !dev->registers;
 	cfg.fallback_v1 = p->fallback_v1;
 	cfg.window = p->window;
 	cfg.first_window = p->first_window;

@@ -385,7 +385,7 @@ bool may_reduce(const struct rpcrdma_conn *conn,
 	       !(call->reverse || call->few_mrs) &&
 	       !(call->whole_writes || call->reply_chunk_from) &&
 	       !(r.reply_needed || r.few_reads || r.no_writes) &&
-	       conn->peer.rssiz && !conn->cfg.no_regions &&
+	       conn->peer.rssiz && !conn->cfg.no_mrs &&
 	       __atomic_load_n(&conn->peer.rcsiz, __ATOMIC_RELAXED);
 }
 

@@ -17,16 +17,16 @@ static u32 memdev_in_page(u64 addr, u32 len)
 struct ib_mr *memdev_alloc_mr(struct ib_pd *pd, enum ib_mr_type type, u32 max)
 {
 	struct memdev *md = to_memdev(pd->device);
-	struct memdev_region *r;
+	struct memdev_mr *r;
 	int rc;
 
 	if ((type != IB_MR_TYPE_MEM_REG &&
 	     (type != IB_MR_TYPE_SG_GAPS || !md->traits.sg_gaps)) ||
-	    md->traits.no_regions || !max || max > md->traits.region_depth)
+	    md->traits.no_mrs || !max || max > md->traits.mr_depth)
 		return ERR_PTR(-EINVAL);
-	if (memdev_fault(md) || READ_ONCE(md->traits.regions_gone) ||
+	if (memdev_fault(md) || READ_ONCE(md->traits.mrs_gone) ||
 	    (md->traits.max_mrs &&
-	     atomic_read(&md->counts.regions) >= md->traits.max_mrs))
+	     atomic_read(&md->counts.mrs) >= md->traits.max_mrs))
 		return ERR_PTR(-ENOMEM);
 	r = kzalloc(sizeof(*r), GFP_KERNEL);
 	if (!r)
@@ -37,13 +37,13 @@ struct ib_mr *memdev_alloc_mr(struct ib_pd *pd, enum ib_mr_type type, u32 max)
 		goto out_free;
 	r->max = max;
 	r->gaps = type == IB_MR_TYPE_SG_GAPS;
-	rc = xa_alloc_irq(&md->regions, &r->index, r,
-			  XA_LIMIT(MEMDEV_FIRST_REGION, 0xffffff), GFP_KERNEL);
+	rc = xa_alloc_irq(&md->mrs, &r->index, r,
+			  XA_LIMIT(MEMDEV_FIRST_MR, 0xffffff), GFP_KERNEL);
 	if (rc)
 		goto out_free;
 	r->ib.lkey = r->index << MEMDEV_KEY_SHIFT;
 	r->ib.rkey = r->ib.lkey;
-	atomic_inc(&md->counts.regions);
+	atomic_inc(&md->counts.mrs);
 	return &r->ib;
 
 out_free:
@@ -56,13 +56,13 @@ out_free:
 int memdev_dereg_mr(struct ib_mr *mr, struct ib_udata *udata)
 {
 	struct memdev *md = to_memdev(mr->device);
-	struct memdev_region *r = to_memdev_region(mr);
+	struct memdev_mr *r = to_memdev_mr(mr);
 
 	/* Wait for copies to or from the MR, which hold this lock. */
-	spin_lock_irq(&md->region_lock);
-	xa_erase(&md->regions, r->index);
-	spin_unlock_irq(&md->region_lock);
-	atomic_dec(&md->counts.regions);
+	spin_lock_irq(&md->mr_lock);
+	xa_erase(&md->mrs, r->index);
+	spin_unlock_irq(&md->mr_lock);
+	atomic_dec(&md->counts.mrs);
 	kvfree(r->registered);
 	kvfree(r->pieces);
 	kfree(r);
@@ -71,7 +71,7 @@ int memdev_dereg_mr(struct ib_mr *mr, struct ib_udata *udata)
 
 static int memdev_set_page(struct ib_mr *mr, u64 addr)
 {
-	struct memdev_region *r = to_memdev_region(mr);
+	struct memdev_mr *r = to_memdev_mr(mr);
 
 	if (r->nr == r->max)
 		return -ENOMEM;
@@ -105,7 +105,7 @@ static int memdev_without_offsets(const struct memdev *md,
 int memdev_map_mr_sg(struct ib_mr *mr, struct scatterlist *sgl, int nents,
 		     unsigned int *offset)
 {
-	struct memdev_region *r = to_memdev_region(mr);
+	struct memdev_mr *r = to_memdev_mr(mr);
 	unsigned int skip = offset ? *offset : 0;
 	struct scatterlist *sg;
 	int i;
@@ -134,13 +134,13 @@ int memdev_map_mr_sg(struct ib_mr *mr, struct scatterlist *sgl, int nents,
 
 /*
  * Return the valid MR with @key in @qp's protection domain, or NULL.
- * Caller holds region_lock.
+ * Caller holds mr_lock.
  */
-static struct memdev_region *memdev_region_of(struct memdev_qp *qp, u32 key)
+static struct memdev_mr *memdev_mr_of(struct memdev_qp *qp, u32 key)
 {
-	struct memdev_region *r;
+	struct memdev_mr *r;
 
-	r = xa_load(&qp->md->regions, key >> MEMDEV_KEY_SHIFT);
+	r = xa_load(&qp->md->mrs, key >> MEMDEV_KEY_SHIFT);
 	if (!r || !r->valid || r->key != key || r->ib.pd != qp->ib.pd)
 		return NULL;
 	return r;
@@ -150,11 +150,11 @@ enum ib_wc_status memdev_register(struct memdev_qp *qp,
 				  const struct memdev_wqe *wqe)
 {
 	enum ib_wc_status status = IB_WC_MW_BIND_ERR;
-	struct memdev_region *r = wqe->region;
+	struct memdev_mr *r = wqe->mr;
 	struct memdev *md = qp->md;
 
-	spin_lock_irq(&md->region_lock);
-	if (xa_load(&md->regions, wqe->key >> MEMDEV_KEY_SHIFT) == r &&
+	spin_lock_irq(&md->mr_lock);
+	if (xa_load(&md->mrs, wqe->key >> MEMDEV_KEY_SHIFT) == r &&
 	    !r->valid && r->ib.pd == qp->ib.pd && r->nr) {
 		memcpy(r->registered, r->pieces, r->nr * sizeof(*r->pieces));
 		r->nr_registered = r->nr;
@@ -167,7 +167,7 @@ enum ib_wc_status memdev_register(struct memdev_qp *qp,
 		r->length = wqe->reg_length;
 		status = IB_WC_SUCCESS;
 	}
-	spin_unlock_irq(&md->region_lock);
+	spin_unlock_irq(&md->mr_lock);
 	atomic_inc(status ? &md->counts.bad_key : &md->counts.registered);
 	return status;
 }
@@ -175,20 +175,20 @@ enum ib_wc_status memdev_register(struct memdev_qp *qp,
 enum ib_wc_status memdev_invalidate(struct memdev_qp *qp, u32 key)
 {
 	struct memdev *md = qp->md;
-	struct memdev_region *r;
+	struct memdev_mr *r;
 
-	spin_lock_irq(&md->region_lock);
-	r = memdev_region_of(qp, key);
+	spin_lock_irq(&md->mr_lock);
+	r = memdev_mr_of(qp, key);
 	if (r)
 		r->valid = false;
-	spin_unlock_irq(&md->region_lock);
+	spin_unlock_irq(&md->mr_lock);
 	return r ? IB_WC_SUCCESS : IB_WC_LOC_PROT_ERR;
 }
 
 /*
- * Return true if @r permits @access to @len bytes at @addr. Caller holds region_lock.
+ * Return true if @r permits @access to @len bytes at @addr. Caller holds mr_lock.
  */
-static bool memdev_region_allows(const struct memdev_region *r, u64 addr,
+static bool memdev_mr_allows(const struct memdev_mr *r, u64 addr,
 				 u64 len, int access)
 {
 	return r && (r->access & access) == access && addr >= r->iova &&
@@ -196,10 +196,10 @@ static bool memdev_region_allows(const struct memdev_region *r, u64 addr,
 }
 
 /*
- * Copy @len bytes, at most a page, at @addr. Caller holds region_lock. A large transfer
+ * Copy @len bytes, at most a page, at @addr. Caller holds mr_lock. A large transfer
  * copies page after page, so the search begins with the range that was copied last.
  */
-static bool memdev_region_copy(struct memdev *md, struct memdev_region *r,
+static bool memdev_mr_copy(struct memdev *md, struct memdev_mr *r,
 			       u64 addr, u8 *buf, u32 len, bool write)
 {
 	u64 at = addr - r->iova, before = 0, dma;
@@ -248,9 +248,9 @@ bool memdev_remote_ok(struct memdev_qp *qp, u32 key, u64 addr, u32 len,
 	struct memdev *md = qp->md;
 	bool ok;
 
-	spin_lock_irq(&md->region_lock);
-	ok = memdev_region_allows(memdev_region_of(qp, key), addr, len, access);
-	spin_unlock_irq(&md->region_lock);
+	spin_lock_irq(&md->mr_lock);
+	ok = memdev_mr_allows(memdev_mr_of(qp, key), addr, len, access);
+	spin_unlock_irq(&md->mr_lock);
 	/* A refused access is the peer's fault, and is not counted as misuse. */
 	return ok;
 }
@@ -259,15 +259,15 @@ bool memdev_remote_copy(struct memdev_qp *qp, u32 key, u64 addr, void *buf,
 			u32 len, bool write)
 {
 	struct memdev *md = qp->md;
-	struct memdev_region *r;
+	struct memdev_mr *r;
 	bool ok;
 
-	spin_lock_irq(&md->region_lock);
-	r = memdev_region_of(qp, key);
-	ok = memdev_region_allows(r, addr, len, write ? IB_ACCESS_REMOTE_WRITE :
+	spin_lock_irq(&md->mr_lock);
+	r = memdev_mr_of(qp, key);
+	ok = memdev_mr_allows(r, addr, len, write ? IB_ACCESS_REMOTE_WRITE :
 				  IB_ACCESS_REMOTE_READ) &&
-	     memdev_region_copy(md, r, addr, buf, len, write);
-	spin_unlock_irq(&md->region_lock);
+	     memdev_mr_copy(md, r, addr, buf, len, write);
+	spin_unlock_irq(&md->mr_lock);
 	return ok;
 }
 
@@ -276,7 +276,7 @@ static bool memdev_piece_copy(struct memdev_qp *qp, u32 key, u64 addr, u8 *buf,
 			      u32 len, bool write)
 {
 	struct memdev *md = qp->md;
-	struct memdev_region *r;
+	struct memdev_mr *r;
 	bool ok = false;
 	u32 n;
 
@@ -288,14 +288,14 @@ static bool memdev_piece_copy(struct memdev_qp *qp, u32 key, u64 addr, u8 *buf,
 		}
 		return true;
 	}
-	spin_lock_irq(&md->region_lock);
-	r = memdev_region_of(qp, key);
-	if (memdev_region_allows(r, addr, len,
+	spin_lock_irq(&md->mr_lock);
+	r = memdev_mr_of(qp, key);
+	if (memdev_mr_allows(r, addr, len,
 				 write ? IB_ACCESS_LOCAL_WRITE : 0))
-		ok = memdev_region_copy(md, r, addr, buf, len, write);
+		ok = memdev_mr_copy(md, r, addr, buf, len, write);
 	else
 		atomic_inc(&md->counts.bad_key);
-	spin_unlock_irq(&md->region_lock);
+	spin_unlock_irq(&md->mr_lock);
 	return ok;
 }
 
