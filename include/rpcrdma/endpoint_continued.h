@@ -66,7 +66,7 @@ void rpcrdma_core_stream_free(struct rpcrdma_stream *st);
 int rpcrdma_core_send_continued_call(struct rpcrdma_ep_core *core,
 				     struct rpcrdma_stream *st,
 				     struct list_head *mrs,
-				     struct rpcrdma_exchange *x);
+				     struct rpcrdma_xact *x);
 
 /**
  * rpcrdma_core_send_continued_reply() - queue a continued Reply

@@ -66,7 +66,7 @@ void rpcrdma_core_send_put(struct rpcrdma_send *s);
  * @mrs: the MRs its header names, or NULL
  * @format: format of the message
  * @lists: chunk lists of the message
- * @x: its exchange, marked as sent before a Reply can arrive, or NULL
+ * @x: its transaction, marked as sent before a Reply can arrive, or NULL
  *
  * Context: lock held.
  * Return: 0; -EAGAIN, write space will be notified; -EIO if it needs more Work Requests
@@ -75,7 +75,7 @@ void rpcrdma_core_send_put(struct rpcrdma_send *s);
 int rpcrdma_core_send_call(struct rpcrdma_ep_core *core, struct rpcrdma_send *s,
 			   struct list_head *mrs, enum rpcrdma_format format,
 			   const struct rpcrdma_lists *lists,
-			   struct rpcrdma_exchange *x);
+			   struct rpcrdma_xact *x);
 
 /**
  * rpcrdma_core_send_reply() - post or queue a Reply

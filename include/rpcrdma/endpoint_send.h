@@ -22,7 +22,7 @@
 #include "encode.h"
 #include "endpoint_arrivals.h"
 #include "endpoint_control.h"
-#include "exchange.h"
+#include "xact.h"
 #include "lifecycle.h"
 #include "schedule.h"
 #include "send_queue.h"

@@ -54,7 +54,7 @@
 #include "plan_reply.h"
 #include "errors.h"
 #include "msg_iter.h"
-#include "exchange.h"
+#include "xact.h"
 #include "pull.h"
 #include "work.h"
 #include "endpoint_send.h"

@@ -6,7 +6,7 @@
 /* Sizes of the structures that C and C++ share */
 struct header_sizes {
 	u32 serial, conn, pend, rx, lists, more, call, call_plan, reply,
-		reply_plan, exchange, exposure, sq, life;
+		reply_plan, xact, exposure, sq, life;
 };
 
 #define HEADER_SIZES                                                 \
@@ -20,7 +20,7 @@ struct header_sizes {
 			sizeof(struct rpcrdma_call_plan),            \
 			sizeof(struct rpcrdma_reply),                \
 			sizeof(struct rpcrdma_reply_plan),           \
-			sizeof(struct rpcrdma_exchange),             \
+			sizeof(struct rpcrdma_xact),             \
 			sizeof(struct rpcrdma_pull_entry),           \
 			sizeof(struct rpcrdma_sq),                   \
 			sizeof(struct rpcrdma_lifecycle),            \

@@ -3,7 +3,7 @@
  * The fast paths for messages with one chunk of one segment agree with the
  * general path.
  */
-#include "exchange.hh"
+#include "xact.hh"
 #include "planning.hh"
 
 using namespace engine_test;
@@ -281,18 +281,18 @@ TEST(OneChunk, TheItemOfAReply)
 }
 
 /* Return a claimed RPC with its Reply; @what selects the chunks of both. */
-static std::unique_ptr<exchanges::exchange> claimed(u32 what, u32 returned,
-						    u32 payload, u32 inv_handle)
+static std::unique_ptr<xacts::xact> claimed(u32 what, u32 returned, u32 payload,
+					    u32 inv_handle)
 {
-	auto e = std::make_unique<exchanges::exchange>();
+	auto e = std::make_unique<xacts::xact>();
 
 	if (what == 1)
 		e->read(1000);
 	else if (what)
 		e->write(1000).in_write(returned);
 	if (what == 3)
-		rpcrdma_lists_add_segment(&e->x.lists, exchanges::OTHER_HANDLE,
-					  8, 0);
+		rpcrdma_lists_add_segment(&e->x.lists, xacts::OTHER_HANDLE, 8,
+					  0);
 	if (what == 4)
 		rpcrdma_lists_add_segment(&e->rx->lists, 3, 8, 0);
 	if (what == 5)
@@ -313,8 +313,8 @@ static std::unique_ptr<exchanges::exchange> claimed(u32 what, u32 returned,
 }
 
 /* Expect that the RPCs @a and @b end in the same way, @b with the action @s. */
-static void expect_same_end(const rpcrdma_exchange &a,
-			    const rpcrdma_exchange &b, const rpcrdma_actions &s)
+static void expect_same_end(const rpcrdma_xact &a, const rpcrdma_xact &b,
+			    const rpcrdma_actions &s)
 {
 	EXPECT_EQ(s.status, static_cast<int>(a.parts.octets));
 	EXPECT_EQ(a.state, b.state);
@@ -348,20 +348,19 @@ static void process_both(u32 what, u32 returned, u32 payload, u32 inv_handle,
 
 	a->a.layout.pages = pages;
 	b->a.layout.pages = pages;
-	s = rpcrdma_exchange_reply(&b->x, &b->conn, &b->a);
-	if (!rpcrdma_exchange_one_chunk(&a->x, a->rx.get(), inv_handle,
-					&a->a.layout)) {
+	s = rpcrdma_xact_reply(&b->x, &b->conn, &b->a);
+	if (!rpcrdma_xact_one_chunk(&a->x, a->rx.get(), inv_handle,
+				    &a->a.layout)) {
 		ASSERT_EQ(a->x.state, state);
 		return;
 	}
 	++*usual;
-	ASSERT_EQ(s.todo,
-		  exchanges::PLACE | exchanges::PUT | exchanges::INVALIDATE)
+	ASSERT_EQ(s.todo, xacts::PLACE | xacts::PUT | xacts::INVALIDATE)
 		<< what << " " << returned << " " << payload;
 	ASSERT_EQ(a->x.state, b->x.state);
 	s = b->invalidated();
-	rpcrdma_exchange_placed(&a->x);
-	ASSERT_EQ(s.todo, exchanges::COMPLETE);
+	rpcrdma_xact_placed(&a->x);
+	ASSERT_EQ(s.todo, xacts::COMPLETE);
 	expect_same_end(a->x, b->x, s);
 }
 
@@ -374,20 +373,20 @@ TEST(OneChunk, RepliesAreProcessedTheSame)
 			for (u32 payload : { 8u, 99u, 100u, 101u })
 				for (u32 pages : { 0u, 500u, 1000u }) {
 					process_both(what, returned, payload,
-						     exchanges::HANDLE, pages,
+						     xacts::HANDLE, pages,
 						     &usual);
 					process_both(what, returned, payload,
-						     exchanges::OTHER_HANDLE,
-						     pages, &usual);
+						     xacts::OTHER_HANDLE, pages,
+						     &usual);
 				}
 	/* Payloads that fit into the head: of WRITEs, and of READs with a result */
 	EXPECT_EQ(usual, 3u * 3 * (7 + 5));
 	/* An RPC that has failed */
-	auto e = claimed(2, 8, 80, exchanges::HANDLE);
+	auto e = claimed(2, 8, 80, xacts::HANDLE);
 
-	rpcrdma_exchange_error(&e->x, -exchanges::EIO_);
-	EXPECT_FALSE(rpcrdma_exchange_one_chunk(
-		&e->x, e->rx.get(), exchanges::HANDLE, &e->a.layout));
+	rpcrdma_xact_error(&e->x, -xacts::EIO_);
+	EXPECT_FALSE(rpcrdma_xact_one_chunk(&e->x, e->rx.get(), xacts::HANDLE,
+					    &e->a.layout));
 }
 
 /* Expect the header that the general function writes for @lists. */

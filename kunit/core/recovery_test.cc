@@ -87,18 +87,18 @@ public:
 	 */
 	void lose()
 	{
-		rpcrdma_exchange x = {};
+		rpcrdma_xact x = {};
 		rpcrdma_conn next = e->conn;
 
 		next.cfg.number++;
 		ASSERT_EQ(send(), 0);
-		ASSERT_EQ(rpcrdma_exchange_begin(&x, &e->conn), 0);
-		rpcrdma_exchange_sent(&x, &e->conn,
-				      plan.format == RPCRDMA_CONTINUED);
+		ASSERT_EQ(rpcrdma_xact_begin(&x, &e->conn), 0);
+		rpcrdma_xact_sent(&x, &e->conn,
+				  plan.format == RPCRDMA_CONTINUED);
 		/* On the same connection, the Call may still be answered. */
-		EXPECT_LT(rpcrdma_exchange_begin(&x, &e->conn), 0);
+		EXPECT_LT(rpcrdma_xact_begin(&x, &e->conn), 0);
 		EXPECT_EQ(learned.parts_until, 0u);
-		if (rpcrdma_exchange_begin(&x, &next) == RPCRDMA_BEGIN_LOST)
+		if (rpcrdma_xact_begin(&x, &next) == RPCRDMA_BEGIN_LOST)
 			rpcrdma_peer_limits_lost(&learned, now);
 	}
 

@@ -265,7 +265,7 @@ void crowd::rpc_over(rpc *task)
 	/* An RPC that is sent only to hold memory never ends. */
 	if (task->unanswered)
 		return;
-	w_.sum.exchanges++;
+	w_.sum.rpcs++;
 	over_++;
 	if (task->status)
 		w_.complain("an RPC fails");

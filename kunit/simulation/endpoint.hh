@@ -219,7 +219,7 @@ public:
 		  const rpcrdma_lists *lists);
 	int send_call(rpcrdma_send *s, list_head *mrs,
 		      enum rpcrdma_format format, const rpcrdma_lists *lists,
-		      rpcrdma_exchange *x);
+		      rpcrdma_xact *x);
 	void send_reply(rpcrdma_send *s, transfer *writes, u32 inv_handle,
 			enum rpcrdma_format format, const rpcrdma_lists *lists);
 	void send_error(u32 xid, u32 code, u32 arg0, u32 arg1);

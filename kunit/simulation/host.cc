@@ -92,7 +92,7 @@ void host::complete(rpc *task, int status)
 
 void host::release(rpc *task)
 {
-	if (!rpcrdma_exchange_release(&task->x))
+	if (!rpcrdma_xact_release(&task->x))
 		w_.complain(
 			"an RPC is released while an action is in progress");
 	if (!list_is_empty(&task->mrs))

@@ -112,7 +112,7 @@ struct rpc final : actor {
 	u32 sequence = 0;    /* GSS sequence number, new for each encoding */
 	u32 timer = 0;
 	u32 refusals = 0, replays = 0;
-	rpcrdma_exchange x{};
+	rpcrdma_xact x{};
 	list_head mrs{ &mrs, &mrs };
 	std::vector<u8> stream;	  /* Payload stream of an inline Reply */
 	memory call, reply, item; /* item: memory of the Write chunk */

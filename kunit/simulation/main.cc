@@ -53,7 +53,7 @@ static std::string run(choices &c, totals &sum, bool verbose)
 		network{ w }.run();
 	sum.runs++;
 	sum.steps += w.steps;
-	sum.exchanges += w.sum.exchanges;
+	sum.rpcs += w.sum.rpcs;
 	sum.connections += w.sum.connections;
 	sum.losses += w.sum.losses;
 	sum.killed += w.sum.killed;
@@ -216,8 +216,8 @@ int main(int argc, char **argv)
 		static_cast<double>(::clock() - worked) / CLOCKS_PER_SEC;
 
 	printf("# %llu runs, %llu RPCs in %.1f s, %.1f s of processor time: %.0f RPCs per minute of that; %llu steps\n",
-	       sum.runs, sum.exchanges, took, own,
-	       static_cast<double>(sum.exchanges) * 60 / own, sum.steps);
+	       sum.runs, sum.rpcs, took, own,
+	       static_cast<double>(sum.rpcs) * 60 / own, sum.steps);
 	printf("# %llu connections (%llu of version 1, %llu instead of version 2), %llu lost, %llu of them before they were used, %llu not made; %llu RPCs killed, %llu refused, %llu failed, %llu timed out; %llu Replies pulled, %llu callbacks\n",
 	       sum.connections, sum.version1, sum.fallbacks, sum.losses,
 	       sum.ended_early, sum.attempts_failed, sum.killed, sum.refused,

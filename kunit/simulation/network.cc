@@ -90,7 +90,7 @@ void network::work()
 void network::rpc_over(rpc *)
 {
 	over_++;
-	w_.sum.exchanges++;
+	w_.sum.rpcs++;
 	if (begun_ < setup_.rpcs && !work_scheduled_) {
 		work_scheduled_ = true;
 		w_.after(1, this, WORK);

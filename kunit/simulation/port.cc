@@ -98,7 +98,7 @@ int endpoint::begin(rpcrdma_send *s, enum rpcrdma_kind kind,
 
 int endpoint::send_call(rpcrdma_send *s, list_head *list,
 			enum rpcrdma_format format, const rpcrdma_lists *lists,
-			rpcrdma_exchange *x)
+			rpcrdma_xact *x)
 {
 	u32 todo;
 	int rc;

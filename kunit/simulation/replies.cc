@@ -47,11 +47,12 @@ void host::reply(endpoint &from, received *rv)
 	a.rx = &rv->rx;
 	a.bad = rv->verdict == RPCRDMA_RX_BAD_REPLY;
 	if (task)
-		claimed = rpcrdma_exchange_claim_reply(
-			&task->x, &from.conn, &rv->rx, a.bad, rv->inv_handle,
-			layout_of(task->what).head);
+		claimed = rpcrdma_xact_claim_reply(&task->x, &from.conn,
+						   &rv->rx, a.bad,
+						   rv->inv_handle,
+						   layout_of(task->what).head);
 	if (claimed == RPCRDMA_CLAIMED_NOT) {
-		s = rpcrdma_exchange_stray(a.rx, a.bad);
+		s = rpcrdma_xact_stray(a.rx, a.bad);
 		from.put(rv);
 		if (s.todo & RPCRDMA_ACT_DONE)
 			rpcrdma_core_send_done(&from, s.xid, s.handle);
@@ -81,18 +82,16 @@ void host::reply(endpoint &from, received *rv)
 	a.length = rv->payload_len;
 	a.layout = layout_of(task->what);
 	if (a.exposed && !a.bad &&
-	    rpcrdma_exchange_one_chunk(&task->x, a.rx, a.inv_handle,
-				       &a.layout)) {
+	    rpcrdma_xact_one_chunk(&task->x, a.rx, a.inv_handle, &a.layout)) {
 		task->stream.assign(rv->data(), rv->data() + rv->payload_len);
 		task->rv = nullptr;
 		from.put(rv);
 		from.put_mrs(&task->mrs);
-		rpcrdma_exchange_placed(&task->x);
+		rpcrdma_xact_placed(&task->x);
 		answered(task, assemble(task));
 		return;
 	}
-	run_actions(task, from,
-		    rpcrdma_exchange_reply(&task->x, &from.conn, &a));
+	run_actions(task, from, rpcrdma_xact_reply(&task->x, &from.conn, &a));
 }
 
 void host::error(endpoint &from, received *rv)
@@ -102,7 +101,7 @@ void host::error(endpoint &from, received *rv)
 	u32 code = rv->rx.error.code;
 	int status;
 
-	if (!task || !rpcrdma_exchange_claim(&task->x, &from.conn)) {
+	if (!task || !rpcrdma_xact_claim(&task->x, &from.conn)) {
 		from.put(rv);
 		return;
 	}
@@ -131,7 +130,7 @@ void host::error(endpoint &from, received *rv)
 		task->what.too_short = 0;
 	if (++task->refusals > 16)
 		w_.complain("the refusals of a Call have no end");
-	run_actions(task, from, rpcrdma_exchange_error(&task->x, status));
+	run_actions(task, from, rpcrdma_xact_error(&task->x, status));
 }
 
 /*
@@ -223,16 +222,15 @@ bool host::invalidate(rpc *task, endpoint &from, rpcrdma_actions *s)
 {
 	if (!rpcrdma_core_mrs_exposed(&task->mrs)) {
 		from.put_mrs(&task->mrs);
-		*s = rpcrdma_exchange_invalidated(&task->x, true,
-						  first_of(task));
+		*s = rpcrdma_xact_invalidated(&task->x, true, first_of(task));
 		return true;
 	}
 	from.invalidate(&task->mrs, [this, task, &from](bool ok) {
 		if (ok)
 			from.put_mrs(&task->mrs);
 		run_actions(task, from,
-			    rpcrdma_exchange_invalidated(&task->x, ok,
-							 first_of(task)));
+			    rpcrdma_xact_invalidated(&task->x, ok,
+						     first_of(task)));
 	});
 	return false;
 }
@@ -251,8 +249,8 @@ void host::pull(rpc *task, endpoint &from)
 	if (!t) {
 		from.put(rv);
 		run_actions(task, from,
-			    rpcrdma_exchange_pulled(
-				    &task->x, RPCRDMA_PULL_SHORT, nullptr));
+			    rpcrdma_xact_pulled(&task->x, RPCRDMA_PULL_SHORT,
+						nullptr));
 		return;
 	}
 	rc = from.add_transfer(t, rv->rx.lists, rv->rx.lists.reads[0], 0,
@@ -261,16 +259,16 @@ void host::pull(rpc *task, endpoint &from)
 	if (rc) {
 		from.drop_transfer(t);
 		run_actions(task, from,
-			    rpcrdma_exchange_pulled(
-				    &task->x, RPCRDMA_PULL_SHORT, nullptr));
+			    rpcrdma_xact_pulled(&task->x, RPCRDMA_PULL_SHORT,
+						nullptr));
 		return;
 	}
 	t->ended = [this, task, &from](bool ok) {
 		run_actions(task, from,
-			    rpcrdma_exchange_pulled(&task->x,
-						    ok ? RPCRDMA_PULL_OK :
-							 RPCRDMA_PULL_FAILED,
-						    first_of(task)));
+			    rpcrdma_xact_pulled(&task->x,
+						ok ? RPCRDMA_PULL_OK :
+						     RPCRDMA_PULL_FAILED,
+						first_of(task)));
 	};
 	from.read(t);
 }
@@ -345,14 +343,14 @@ std::vector<u8> host::assemble(const rpc *task) const
 
 void host::requeue(rpc *task)
 {
-	rpcrdma_exchange_again(&task->x);
+	rpcrdma_xact_again(&task->x);
 	task->pinned = false;
 	if (task->state == rpc::DYING) {
 		take_back(task);
 		return;
 	}
 	/* Notify some tasks before they sleep. */
-	if (task->id & 1 && !rpcrdma_exchange_resend(&task->x))
+	if (task->id & 1 && !rpcrdma_xact_resend(&task->x))
 		w_.complain("a task waits for a Call that is not sent");
 	task->state = rpc::QUEUED;
 	xmit_.push_back(task);

@@ -275,7 +275,7 @@ int host::try_send(rpc *task, endpoint *on)
 
 	if (!on || !on->is_open())
 		return -ENOTCONN;
-	rc = rpcrdma_exchange_begin(&task->x, &on->conn);
+	rc = rpcrdma_xact_begin(&task->x, &on->conn);
 	if (rc < 0) {
 		w_.complain("a Call is sent twice on one connection");
 		return rc;

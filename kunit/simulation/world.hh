@@ -46,7 +46,7 @@ public:
 };
 
 struct totals {
-	u64 runs, exchanges, steps, connections, losses;
+	u64 runs, rpcs, steps, connections, losses;
 	u64 killed, timed_out, refused, failed, pulled, callbacks, version1,
 		fallbacks;
 	u64 models, peers1, removals, bad, in_pieces, short_chunks, waited;

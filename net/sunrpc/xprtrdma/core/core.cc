@@ -27,7 +27,7 @@
 #include "conn/receive_control.cc"
 #include "conn/receive.cc"
 #include "rpc/plan_call.cc"
-#include "rpc/exchange.cc"
+#include "rpc/xact.cc"
 #include "rpc/plan_reply.cc"
 #include "queue/queues.cc"
 #include "queue/send_queue.cc"

@@ -339,7 +339,7 @@ int rpcrdma_requester_send(struct rpc_xprt *xprt, struct rpcrdma_ep *ep,
 	if (!rpcrdma_ep_is_open(ep))
 		return -ENOTCONN;
 
-	rc = rpcrdma_exchange_begin(&req->x, &ep->core.conn);
+	rc = rpcrdma_xact_begin(&req->x, &ep->core.conn);
 	if (unlikely(rc < 0))
 		return rc;
 	if (unlikely(rc == RPCRDMA_BEGIN_LOST)) {

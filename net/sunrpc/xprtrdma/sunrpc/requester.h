@@ -98,7 +98,7 @@ struct rpcrdma_req {
 	 * The context that claims the Reply owns all members below until the rpc_rqst
 	 * is unpinned. Otherwise the sender or releaser owns them.
 	 */
-	struct rpcrdma_exchange	x;
+	struct rpcrdma_xact	x;
 
 	struct rpcrdma_ep	*ep;		/* of @mrs, with a reference */
 	struct list_head	mrs;		/* MRs the Call exposes */

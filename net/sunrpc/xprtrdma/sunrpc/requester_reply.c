@@ -5,7 +5,7 @@
  * Operation
  *
  * A received Reply is looked up by xid, and claimed: the core decides what to do with
- * it, and when its RPC may end (struct rpcrdma_actions, include/rpcrdma/exchange.h). A
+ * it, and when its RPC may end (struct rpcrdma_actions, include/rpcrdma/xact.h). A
  * Reply to a plain Call, the fast path, is copied and completed at once. Otherwise the
  * actions are run in order: copy, invalidate, pull, complete, send DONE. An action that
  * has to wait for the device ends the run, and its completion continues it.
@@ -87,7 +87,7 @@ void rpcrdma_requester_wait_for_reply(struct rpc_task *task)
 	struct rpcrdma_req *req = rpcrdma_rqst_req(task->tk_rqstp);
 
 	lockdep_assert_held(&task->tk_rqstp->rq_xprt->queue_lock);
-	if (likely(!rpcrdma_exchange_resend(&req->x))) {
+	if (likely(!rpcrdma_xact_resend(&req->x))) {
 		xprt_wait_for_reply_request_def(task);
 		return;
 	}
@@ -106,7 +106,7 @@ static void rpcrdma_req_send_again(struct rpc_xprt *xprt,
 	 * A task that does not sleep is about to do so, and the sender of its Call may
 	 * still have to write to the rpc_rqst.
 	 */
-	rpcrdma_exchange_again(&req->x);
+	rpcrdma_xact_again(&req->x);
 	rpcrdma_req_resend(req);
 	rpcrdma_wake_with_status(xprt, rqst->rq_task, -EAGAIN);
 	xprt_unpin_rqst(rqst);
@@ -242,7 +242,7 @@ static void rpcrdma_requester_pulled(struct rpcrdma_rw *rw, bool ok)
 
 	trace_rpcrdma_pulled(rpcrdma_rw_ep(rw), be32_to_cpu(req->rqst.rq_xid),
 			     rw->core.octets, ok ? 0 : -EIO);
-	s = rpcrdma_exchange_pulled(&req->x, how, rpcrdma_req_first(req));
+	s = rpcrdma_xact_pulled(&req->x, how, rpcrdma_req_first(req));
 	rpcrdma_req_run_actions(req, rpcrdma_rw_ep(rw), s);
 }
 
@@ -276,7 +276,7 @@ static noinline void rpcrdma_req_pull(struct rpcrdma_req *req,
 	    RPCRDMA_REMEDY_GIVE_UP)
 		how = RPCRDMA_PULL_NEVER;
 	rpcrdma_req_run_actions(req, ep,
-				rpcrdma_exchange_pulled(&req->x, how, NULL));
+				rpcrdma_xact_pulled(&req->x, how, NULL));
 }
 
 /*
@@ -294,7 +294,7 @@ static void rpcrdma_requester_inv_done(struct rpcrdma_inv *inv, bool ok)
 	/* Unmapping makes the data that the device wrote visible to the CPU. */
 	if (ok)
 		rpcrdma_req_put_mrs(req);
-	s = rpcrdma_exchange_invalidated(&req->x, ok, rpcrdma_req_first(req));
+	s = rpcrdma_xact_invalidated(&req->x, ok, rpcrdma_req_first(req));
 	rpcrdma_req_run_actions(req, ep, s);
 	rpcrdma_ep_put(ep);
 }
@@ -314,8 +314,8 @@ static bool rpcrdma_req_invalidate(struct rpcrdma_req *req,
 		return false;
 	}
 	rpcrdma_req_put_mrs(req);
-	*s = rpcrdma_exchange_invalidated(&req->x, true,
-					  rpcrdma_req_first(req));
+	*s = rpcrdma_xact_invalidated(&req->x, true,
+				      rpcrdma_req_first(req));
 	return true;
 }
 
@@ -366,7 +366,7 @@ static void rpcrdma_req_run_actions(struct rpcrdma_req *req,
 }
 
 /*
- * Complete an RPC after rpcrdma_exchange_one_chunk(): the peer has invalidated its only
+ * Complete an RPC after rpcrdma_xact_one_chunk(): the peer has invalidated its only
  * MR, and the inline payload belongs to the head. Consumes @rv.
  */
 static void rpcrdma_req_placed(struct rpcrdma_req *req, struct rpcrdma_recv *rv)
@@ -377,7 +377,7 @@ static void rpcrdma_req_placed(struct rpcrdma_req *req, struct rpcrdma_recv *rv)
 	rpcrdma_recv_put(rv);
 	/* Unmapping makes the data that the device wrote visible to the CPU. */
 	rpcrdma_req_put_mrs(req);
-	rpcrdma_exchange_placed(&req->x);
+	rpcrdma_xact_placed(&req->x);
 	rpcrdma_req_complete(req, req->x.parts.octets);
 }
 
@@ -395,22 +395,22 @@ static noinline void rpcrdma_req_answered(struct rpcrdma_req *req,
 		    rpcrdma_mrs_invalidated(&req->mrs, a.inv_handle);
 	rpcrdma_xdr_layout(&req->rqst.rq_rcv_buf, &a.layout);
 	if (likely(a.exposed && !bad &&
-		   rpcrdma_exchange_one_chunk(&req->x, a.rx, a.inv_handle,
-					      &a.layout))) {
+		   rpcrdma_xact_one_chunk(&req->x, a.rx, a.inv_handle,
+					  &a.layout))) {
 		rpcrdma_req_placed(req, rv);
 		return;
 	}
 	req->rv = rv;
 	a.length = rv->payload_len;
 	rpcrdma_req_run_actions(
-		req, ep, rpcrdma_exchange_reply(&req->x, &ep->core.conn, &a));
+		req, ep, rpcrdma_xact_reply(&req->x, &ep->core.conn, &a));
 }
 
 /* Drop a Reply for which no RPC waits (any more). Consumes @rv. */
 static noinline void rpcrdma_requester_stray(struct rpcrdma_ep *ep,
 					     struct rpcrdma_recv *rv, bool bad)
 {
-	struct rpcrdma_actions s = rpcrdma_exchange_stray(&rv->rx, bad);
+	struct rpcrdma_actions s = rpcrdma_xact_stray(&rv->rx, bad);
 
 	rpcrdma_recv_put(rv);
 	if (s.todo & RPCRDMA_ACT_DONE)
@@ -457,8 +457,8 @@ static noinline void rpcrdma_requester_error(struct rpc_xprt *xprt,
 
 	spin_lock(&xprt->queue_lock);
 	rqst = xprt_lookup_rqst(xprt, cpu_to_be32(xid));
-	if (rqst && rpcrdma_exchange_claim(&rpcrdma_rqst_req(rqst)->x,
-					   &ep->core.conn)) {
+	if (rqst && rpcrdma_xact_claim(&rpcrdma_rqst_req(rqst)->x,
+				       &ep->core.conn)) {
 		req = rpcrdma_rqst_req(rqst);
 		xprt_pin_rqst(rqst);
 	}
@@ -477,7 +477,7 @@ static noinline void rpcrdma_requester_error(struct rpc_xprt *xprt,
 				    &ep->remote, xid, rpcrdma_error_name(code));
 	trace_rpcrdma_retry(ep, xid, code, status);
 	rpcrdma_req_run_actions(req, ep,
-				rpcrdma_exchange_error(&req->x, status));
+				rpcrdma_xact_error(&req->x, status));
 }
 
 void rpcrdma_requester_reply(struct rpc_xprt *xprt, struct rpcrdma_ep *ep,
@@ -500,10 +500,10 @@ void rpcrdma_requester_reply(struct rpc_xprt *xprt, struct rpcrdma_ep *ep,
 	if (likely(rqst)) {
 		req = rpcrdma_rqst_req(rqst);
 		head = &rqst->rq_rcv_buf.head[0];
-		claimed = rpcrdma_exchange_claim_reply(&req->x, &ep->core.conn,
-						       &rv->rx, bad,
-						       rv->inv_handle,
-						       head->iov_len);
+		claimed = rpcrdma_xact_claim_reply(&req->x, &ep->core.conn,
+						   &rv->rx, bad,
+						   rv->inv_handle,
+						   head->iov_len);
 	}
 	if (likely(claimed != RPCRDMA_CLAIMED_NOT))
 		xprt_pin_rqst(rqst);

@@ -6,7 +6,7 @@
  * write lock and has pinned the rpc_rqst. It encodes or releases it only when it is not
  * pinned, and finds it by its xid until then. The sender therefore owns a slot until
  * the endpoint has accepted the Call. From then on the first Reply or ERROR for it owns
- * it, by pinning the rpc_rqst and claiming its exchange, until it unpins it
+ * it, by pinning the rpc_rqst and claiming its transaction, until it unpins it
  * (requester_reply.c). If none arrives, or the connection is lost meanwhile, sunrpc
  * owns the slot again, and sends the Call once more or releases it.
  */
@@ -93,7 +93,7 @@ noinline void rpcrdma_req_take_back(struct rpcrdma_req *req)
  */
 static void rpcrdma_req_reset(struct rpcrdma_req *req)
 {
-	WARN_ON_ONCE(!rpcrdma_exchange_release(&req->x));
+	WARN_ON_ONCE(!rpcrdma_xact_release(&req->x));
 	if (unlikely(req->ep))
 		rpcrdma_req_take_back(req);
 }

@@ -69,7 +69,7 @@ static __always_inline u32 rpcrdma_post_end(struct rpcrdma_ep *ep, bool alone)
 int rpcrdma_send_call(struct rpcrdma_send *s, struct list_head *mrs,
 		      enum rpcrdma_format format,
 		      const struct rpcrdma_lists *lists,
-		      struct rpcrdma_exchange *x)
+		      struct rpcrdma_xact *x)
 {
 	struct rpcrdma_ep *ep = rpcrdma_send_ep(s);
 	bool alone;

@@ -71,7 +71,7 @@ static inline bool rpcrdma_ep_may_call(struct rpcrdma_ep *ep)
  * @mrs: the MRs its header names, or NULL; they are registered with the same doorbell.
  * @format: for the counters.
  * @lists: its chunk lists, or NULL; for the counters.
- * @x: its exchange, marked as sent before a Reply can arrive, or NULL.
+ * @x: its transaction, marked as sent before a Reply can arrive, or NULL.
  * Context: process context.
  * Return: 0, the next Call uses another Send context; -EAGAIN if the window or the Send
  * Queue is full, write_space() will be called; -EIO if it needs more Work Requests than
@@ -81,7 +81,7 @@ static inline bool rpcrdma_ep_may_call(struct rpcrdma_ep *ep)
 int rpcrdma_send_call(struct rpcrdma_send *s, struct list_head *mrs,
 		      enum rpcrdma_format format,
 		      const struct rpcrdma_lists *lists,
-		      struct rpcrdma_exchange *x);
+		      struct rpcrdma_xact *x);
 
 /*
  * Send a Reply. It waits for window and Send Queue space in order, without blocking the
@@ -121,7 +121,7 @@ void rpcrdma_stream_free(struct rpcrdma_stream *st);
 static inline int rpcrdma_send_continued_call(struct rpcrdma_ep *ep,
 					      struct rpcrdma_stream *st,
 					      struct list_head *mrs,
-					      struct rpcrdma_exchange *x)
+					      struct rpcrdma_xact *x)
 {
 	return rpcrdma_core_send_continued_call(&ep->core, st, mrs, x);
 }

@@ -135,7 +135,7 @@ void rpcrdma_core_stream_free(struct rpcrdma_stream *st)
 int rpcrdma_core_send_continued_call(struct rpcrdma_ep_core *core,
 				     struct rpcrdma_stream *st,
 				     struct list_head *mrs,
-				     struct rpcrdma_exchange *x)
+				     struct rpcrdma_xact *x)
 {
 	const posting under(core);
 	int rc;
@@ -150,7 +150,7 @@ int rpcrdma_core_send_continued_call(struct rpcrdma_ep_core *core,
 		return rc;
 	expose_mrs(mrs);
 	if (x)
-		rpcrdma_exchange_sent(x, &core->conn, true);
+		rpcrdma_xact_sent(x, &core->conn, true);
 	if (post_part(core, st, mrs))
 		rpcrdma_core_pump(core);
 	else

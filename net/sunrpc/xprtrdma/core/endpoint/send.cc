@@ -146,7 +146,7 @@ int rpcrdma_core_call_refused(struct rpcrdma_ep_core *core,
 int rpcrdma_core_send_call(struct rpcrdma_ep_core *core, struct rpcrdma_send *s,
 			   struct list_head *mrs, enum rpcrdma_format format,
 			   const struct rpcrdma_lists *lists,
-			   struct rpcrdma_exchange *x)
+			   struct rpcrdma_xact *x)
 {
 	int rc;
 
@@ -165,7 +165,7 @@ int rpcrdma_core_send_call(struct rpcrdma_ep_core *core, struct rpcrdma_send *s,
 		expose_mrs(mrs);
 	}
 	if (x)
-		rpcrdma_exchange_sent(x, &core->conn, false);
+		rpcrdma_xact_sent(x, &core->conn, false);
 	if (!submit_send(core, s)) [[unlikely]]
 		core->todo |= RPCRDMA_TODO_CALL_REFUSED;
 	return 0;

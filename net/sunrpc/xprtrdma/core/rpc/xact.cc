@@ -33,12 +33,12 @@ enum class stage : u8 {
 	OVER,
 };
 
-stage stage_of(const struct rpcrdma_exchange *x)
+stage stage_of(const struct rpcrdma_xact *x)
 {
 	return static_cast<stage>(x->state);
 }
 
-void go(struct rpcrdma_exchange *x, stage next)
+void go(struct rpcrdma_xact *x, stage next)
 {
 	x->state = static_cast<u8>(next);
 }
@@ -98,8 +98,7 @@ struct rpcrdma_reply_layout divide(u32 length,
  * Return true if the inline payload is for memory that is in no chunk. The
  * processor must not write to memory that is mapped for the device.
  */
-bool may_place(const struct rpcrdma_exchange *x,
-	       const struct rpcrdma_arrival *a)
+bool may_place(const struct rpcrdma_xact *x, const struct rpcrdma_arrival *a)
 {
 	const struct rpcrdma_lists &lists = x->lists;
 
@@ -109,7 +108,7 @@ bool may_place(const struct rpcrdma_exchange *x,
 	       a->length <= a->layout.head;
 }
 
-struct rpcrdma_actions end(struct rpcrdma_exchange *x, u32 todo, int status)
+struct rpcrdma_actions end(struct rpcrdma_xact *x, u32 todo, int status)
 {
 	struct rpcrdma_actions s = actions(todo | RPCRDMA_ACT_COMPLETE);
 
@@ -122,14 +121,14 @@ struct rpcrdma_actions end(struct rpcrdma_exchange *x, u32 todo, int status)
  * Return true if a stream, with its first words at @first, begins like an
  * answer to its RPC. No MR is exposed.
  */
-bool stream_ok(const struct rpcrdma_exchange *x, u32 length, const void *first)
+bool stream_ok(const struct rpcrdma_xact *x, u32 length, const void *first)
 {
 	return length >= RPC_MIN_OCTETS && first &&
 	       rpcrdma_payload_ok(x->xid, true, first);
 }
 
 /* Return the actions once no MR is exposed (any more). */
-struct rpcrdma_actions finish(struct rpcrdma_exchange *x, const void *first)
+struct rpcrdma_actions finish(struct rpcrdma_xact *x, const void *first)
 {
 	const int octets = static_cast<int>(x->parts.octets);
 
@@ -170,7 +169,7 @@ struct rpcrdma_actions finish(struct rpcrdma_exchange *x, const void *first)
 }
 
 /* Continue with @next, after an invalidation if there are MRs. */
-struct rpcrdma_actions proceed(struct rpcrdma_exchange *x, stage next)
+struct rpcrdma_actions proceed(struct rpcrdma_xact *x, stage next)
 {
 	go(x, next);
 	if (x->lists.nr_segs)
@@ -182,7 +181,7 @@ struct rpcrdma_actions proceed(struct rpcrdma_exchange *x, stage next)
  * Refuse a Reply that cannot be used. Its RPC ends (DR 4.1.3, VT A.1) once its memory
  * is out of the peer's reach, because another attempt might get such a Reply again.
  */
-struct rpcrdma_actions refuse(struct rpcrdma_exchange *x, u32 todo, int status,
+struct rpcrdma_actions refuse(struct rpcrdma_xact *x, u32 todo, int status,
 			      const char *reason)
 {
 	struct rpcrdma_actions s;
@@ -201,8 +200,8 @@ struct rpcrdma_actions refuse(struct rpcrdma_exchange *x, u32 todo, int status,
 
 using namespace rpcrdma;
 
-int rpcrdma_exchange_begin_anew(struct rpcrdma_exchange *x,
-				const struct rpcrdma_conn *conn)
+int rpcrdma_xact_begin_anew(struct rpcrdma_xact *x,
+			    const struct rpcrdma_conn *conn)
 {
 	const bool same = x->conn == conn->cfg.number;
 	const bool lost = stage_of(x) == stage::SENT && x->in_parts;
@@ -233,18 +232,17 @@ int rpcrdma_exchange_begin_anew(struct rpcrdma_exchange *x,
 	return lost ? RPCRDMA_BEGIN_LOST : 0;
 }
 
-void rpcrdma_exchange_sent(struct rpcrdma_exchange *x,
-			   const struct rpcrdma_conn *conn, bool in_parts)
+void rpcrdma_xact_sent(struct rpcrdma_xact *x, const struct rpcrdma_conn *conn,
+		       bool in_parts)
 {
 	x->conn = conn->cfg.number;
 	x->in_parts = in_parts;
-	/* The context that claims the exchange sees all of these stores. */
+	/* The context that claims the RPC sees all of these stores. */
 	__atomic_store_n(&x->state, static_cast<u8>(stage::SENT),
 			 __ATOMIC_RELEASE);
 }
 
-bool rpcrdma_exchange_claim(struct rpcrdma_exchange *x,
-			    const struct rpcrdma_conn *conn)
+bool rpcrdma_xact_claim(struct rpcrdma_xact *x, const struct rpcrdma_conn *conn)
 {
 	const u8 state = __atomic_load_n(&x->state, __ATOMIC_ACQUIRE);
 
@@ -256,7 +254,7 @@ bool rpcrdma_exchange_claim(struct rpcrdma_exchange *x,
 }
 
 /* Return true if only the payload of the Reply must be processed. */
-static inline bool is_plain(const struct rpcrdma_exchange *x,
+static inline bool is_plain(const struct rpcrdma_xact *x,
 			    const struct rpcrdma_rx *rx, bool bad,
 			    u32 inv_handle)
 {
@@ -264,11 +262,13 @@ static inline bool is_plain(const struct rpcrdma_exchange *x,
 	       !has_chunks(&rx->lists) && rx->format != RPCRDMA_SPECIAL;
 }
 
-enum rpcrdma_claimed rpcrdma_exchange_claim_reply(
-	struct rpcrdma_exchange *x, const struct rpcrdma_conn *conn,
-	const struct rpcrdma_rx *rx, bool bad, u32 inv_handle, u32 head)
+enum rpcrdma_claimed rpcrdma_xact_claim_reply(struct rpcrdma_xact *x,
+					      const struct rpcrdma_conn *conn,
+					      const struct rpcrdma_rx *rx,
+					      bool bad, u32 inv_handle,
+					      u32 head)
 {
-	if (!rpcrdma_exchange_claim(x, conn))
+	if (!rpcrdma_xact_claim(x, conn))
 		return RPCRDMA_CLAIMED_NOT;
 	if (!is_plain(x, rx, bad, inv_handle) || rx->format != RPCRDMA_INLINE ||
 	    rx->payload_length > head)
@@ -278,8 +278,7 @@ enum rpcrdma_claimed rpcrdma_exchange_claim_reply(
 }
 
 /* The Responder must be notified when this end has finished (DR 4.1.2). */
-struct rpcrdma_actions rpcrdma_exchange_stray(const struct rpcrdma_rx *rx,
-					      bool bad)
+struct rpcrdma_actions rpcrdma_xact_stray(const struct rpcrdma_rx *rx, bool bad)
 {
 	struct rpcrdma_actions s = actions(RPCRDMA_ACT_PUT);
 
@@ -293,7 +292,7 @@ struct rpcrdma_actions rpcrdma_exchange_stray(const struct rpcrdma_rx *rx,
 
 /* Process a Reply that has chunks or invalidates a handle, or is a bad one. */
 [[gnu::noinline]] static struct rpcrdma_actions
-reply_by_chunks(struct rpcrdma_exchange *x, const struct rpcrdma_conn *conn,
+reply_by_chunks(struct rpcrdma_xact *x, const struct rpcrdma_conn *conn,
 		const struct rpcrdma_arrival *a)
 {
 	const struct rpcrdma_rx *rx = a->rx;
@@ -313,7 +312,7 @@ reply_by_chunks(struct rpcrdma_exchange *x, const struct rpcrdma_conn *conn,
 			      "it violates the protocol");
 	status = rpcrdma_check_reply(conn, &x->lists, rx, &x->placed);
 	if (status) {
-		s = refuse(x, rpcrdma_exchange_stray(rx, false).todo, status,
+		s = refuse(x, rpcrdma_xact_stray(rx, false).todo, status,
 			   "its chunks differ from those of the Call");
 		s.xid = rx->xid;
 		s.handle = rx->lists.inv_handle;
@@ -342,9 +341,9 @@ reply_by_chunks(struct rpcrdma_exchange *x, const struct rpcrdma_conn *conn,
 	return s;
 }
 
-struct rpcrdma_actions rpcrdma_exchange_reply(struct rpcrdma_exchange *x,
-					      const struct rpcrdma_conn *conn,
-					      const struct rpcrdma_arrival *a)
+struct rpcrdma_actions rpcrdma_xact_reply(struct rpcrdma_xact *x,
+					  const struct rpcrdma_conn *conn,
+					  const struct rpcrdma_arrival *a)
 {
 	const struct rpcrdma_rx *rx = a->rx;
 
@@ -360,9 +359,9 @@ struct rpcrdma_actions rpcrdma_exchange_reply(struct rpcrdma_exchange *x,
 }
 
 /* The conditions of rpcrdma_check_reply() and the results of divide() */
-bool rpcrdma_exchange_one_chunk(struct rpcrdma_exchange *x,
-				const struct rpcrdma_rx *rx, u32 inv_handle,
-				const struct rpcrdma_buf_layout *layout)
+bool rpcrdma_xact_one_chunk(struct rpcrdma_xact *x, const struct rpcrdma_rx *rx,
+			    u32 inv_handle,
+			    const struct rpcrdma_buf_layout *layout)
 {
 	const struct rpcrdma_lists &ours = x->lists, &theirs = rx->lists;
 	const struct rpcrdma_segment &a = ours.segs[0], &b = theirs.segs[0];
@@ -402,13 +401,12 @@ bool rpcrdma_exchange_one_chunk(struct rpcrdma_exchange *x,
 	return true;
 }
 
-void rpcrdma_exchange_placed(struct rpcrdma_exchange *x)
+void rpcrdma_xact_placed(struct rpcrdma_xact *x)
 {
 	go(x, stage::OVER);
 }
 
-struct rpcrdma_actions rpcrdma_exchange_error(struct rpcrdma_exchange *x,
-					      int status)
+struct rpcrdma_actions rpcrdma_xact_error(struct rpcrdma_xact *x, int status)
 {
 	if (stage_of(x) != stage::CLAIMED)
 		return actions(0);
@@ -417,8 +415,8 @@ struct rpcrdma_actions rpcrdma_exchange_error(struct rpcrdma_exchange *x,
 	return proceed(x, status ? stage::FAILED : stage::REFUSED);
 }
 
-struct rpcrdma_actions rpcrdma_exchange_invalidated(struct rpcrdma_exchange *x,
-						    bool ok, const void *first)
+struct rpcrdma_actions rpcrdma_xact_invalidated(struct rpcrdma_xact *x, bool ok,
+						const void *first)
 {
 	const stage was = stage_of(x);
 	u32 todo = RPCRDMA_ACT_CLOSE;
@@ -440,9 +438,9 @@ struct rpcrdma_actions rpcrdma_exchange_invalidated(struct rpcrdma_exchange *x,
 	return actions(todo | RPCRDMA_ACT_LEAVE);
 }
 
-struct rpcrdma_actions rpcrdma_exchange_pulled(struct rpcrdma_exchange *x,
-					       enum rpcrdma_pull how,
-					       const void *first)
+struct rpcrdma_actions rpcrdma_xact_pulled(struct rpcrdma_xact *x,
+					   enum rpcrdma_pull how,
+					   const void *first)
 {
 	struct rpcrdma_actions s;
 
@@ -475,13 +473,13 @@ struct rpcrdma_actions rpcrdma_exchange_pulled(struct rpcrdma_exchange *x,
 	return s;
 }
 
-void rpcrdma_exchange_again(struct rpcrdma_exchange *x)
+void rpcrdma_xact_again(struct rpcrdma_xact *x)
 {
 	if (stage_of(x) == stage::REFUSED)
 		go(x, stage::AGAIN);
 }
 
-bool rpcrdma_exchange_resend(struct rpcrdma_exchange *x)
+bool rpcrdma_xact_resend(struct rpcrdma_xact *x)
 {
 	if (stage_of(x) != stage::AGAIN)
 		return false;
@@ -489,7 +487,7 @@ bool rpcrdma_exchange_resend(struct rpcrdma_exchange *x)
 	return true;
 }
 
-bool rpcrdma_exchange_release(struct rpcrdma_exchange *x)
+bool rpcrdma_xact_release(struct rpcrdma_xact *x)
 {
 	if (stage_of(x) >= stage::CLAIMED && stage_of(x) <= stage::PULLING)
 		return false;

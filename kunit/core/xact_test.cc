@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The states of an RPC at its Requester: each event in each state */
-#include "exchange.hh"
+#include "xact.hh"
 
 using namespace engine_test;
-using namespace engine_test::exchanges;
+using namespace engine_test::xacts;
 
 namespace
 {
@@ -37,9 +37,9 @@ std::string name_of(const rpcrdma_actions &s)
 }
 
 /* Return an RPC in the state of that name. */
-std::unique_ptr<exchange> in_state(const std::string &name)
+std::unique_ptr<xact> in_state(const std::string &name)
 {
-	auto e = std::make_unique<exchange>();
+	auto e = std::make_unique<xact>();
 
 	e->write();
 	if (name == "idle")
@@ -66,7 +66,7 @@ std::unique_ptr<exchange> in_state(const std::string &name)
 	} else if (name == "again") {
 		e->error(0);
 		e->invalidated();
-		rpcrdma_exchange_again(&e->x);
+		rpcrdma_xact_again(&e->x);
 	} else if (name == "lost") {
 		e->in_write(8).reply();
 		e->invalidated(false);
@@ -107,17 +107,13 @@ std::string yes(bool is)
 	return is ? "yes" : "";
 }
 
-TEST(Exchange, IsNotSentTwiceOnAConnectionWithoutAReply)
+TEST(Xact, IsNotSentTwiceOnAConnectionWithoutAReply)
 {
 	expect("begin on the same connection",
-	       [](exchange &e) {
-		       return yes(!rpcrdma_exchange_begin(&e.x, &e.conn));
-	       },
+	       [](xact &e) { return yes(!rpcrdma_xact_begin(&e.x, &e.conn)); },
 	       { { "idle", "yes" }, { "again", "yes" }, { "over", "yes" } });
 	expect("begin on another connection",
-	       [](exchange &e) {
-		       return yes(!rpcrdma_exchange_begin(&e.x, &e.next));
-	       },
+	       [](xact &e) { return yes(!rpcrdma_xact_begin(&e.x, &e.next)); },
 	       { { "idle", "yes" },
 		 { "sent", "yes" },
 		 { "again", "yes" },
@@ -125,53 +121,47 @@ TEST(Exchange, IsNotSentTwiceOnAConnectionWithoutAReply)
 		 { "over", "yes" } });
 }
 
-TEST(Exchange, IsAnsweredOnce)
+TEST(Xact, IsAnsweredOnce)
 {
 	expect("an answer",
-	       [](exchange &e) {
-		       return yes(rpcrdma_exchange_claim(&e.x, &e.conn));
-	       },
+	       [](xact &e) { return yes(rpcrdma_xact_claim(&e.x, &e.conn)); },
 	       { { "sent", "yes" } });
 	expect("an answer on another connection",
-	       [](exchange &e) {
-		       return yes(rpcrdma_exchange_claim(&e.x, &e.next));
-	       },
+	       [](xact &e) { return yes(rpcrdma_xact_claim(&e.x, &e.next)); },
 	       {});
 }
 
 /* Fast path: a Reply without chunks completes the RPC at once. */
-TEST(Exchange, APlainReplyCompletesIt)
+TEST(Xact, APlainReplyCompletesIt)
 {
-	const auto claim = [](exchange &e, u32 head) {
-		return rpcrdma_exchange_claim_reply(
-			&e.x, &e.conn, e.a.rx, e.a.bad, e.a.inv_handle, head);
+	const auto claim = [](xact &e, u32 head) {
+		return rpcrdma_xact_claim_reply(&e.x, &e.conn, e.a.rx, e.a.bad,
+						e.a.inv_handle, head);
 	};
 	struct {
 		const char *what;
-		void (*change)(exchange &e);
+		void (*change)(xact &e);
 		rpcrdma_claimed claimed;
 	} const table[] = {
-		{ "plain", [](exchange &) {}, RPCRDMA_CLAIMED_LAST },
+		{ "plain", [](xact &) {}, RPCRDMA_CLAIMED_LAST },
 		{ "longer than its head",
-		  [](exchange &e) { e.rx->payload_length = 101; },
+		  [](xact &e) { e.rx->payload_length = 101; },
 		  RPCRDMA_CLAIMED },
-		{ "for a Call with a chunk", [](exchange &e) { e.write(); },
+		{ "for a Call with a chunk", [](xact &e) { e.write(); },
 		  RPCRDMA_CLAIMED },
-		{ "with a chunk", [](exchange &e) { e.in_write(0); },
+		{ "with a chunk", [](xact &e) { e.in_write(0); },
 		  RPCRDMA_CLAIMED },
-		{ "bad", [](exchange &e) { e.a.bad = true; }, RPCRDMA_CLAIMED },
-		{ "invalidates", [](exchange &e) { e.invalidates(HANDLE); },
+		{ "bad", [](xact &e) { e.a.bad = true; }, RPCRDMA_CLAIMED },
+		{ "invalidates", [](xact &e) { e.invalidates(HANDLE); },
 		  RPCRDMA_CLAIMED },
-		{ "elsewhere",
-		  [](exchange &e) { e.rx->format = RPCRDMA_SPECIAL; },
+		{ "elsewhere", [](xact &e) { e.rx->format = RPCRDMA_SPECIAL; },
 		  RPCRDMA_CLAIMED },
-		{ "in parts",
-		  [](exchange &e) { e.rx->format = RPCRDMA_CONTINUED; },
+		{ "in parts", [](xact &e) { e.rx->format = RPCRDMA_CONTINUED; },
 		  RPCRDMA_CLAIMED },
 	};
 
 	for (const auto &row : table) {
-		exchange e;
+		xact e;
 
 		SCOPED_TRACE(row.what);
 		e.rx->format = RPCRDMA_INLINE;
@@ -181,81 +171,76 @@ TEST(Exchange, APlainReplyCompletesIt)
 		EXPECT_EQ(claim(e, 100), row.claimed);
 		/* A Reply is claimed only once. */
 		EXPECT_EQ(claim(e, 100), RPCRDMA_CLAIMED_NOT);
-		EXPECT_EQ(rpcrdma_exchange_release(&e.x),
+		EXPECT_EQ(rpcrdma_xact_release(&e.x),
 			  row.claimed == RPCRDMA_CLAIMED_LAST);
 	}
 
 	/* The RPC is complete, and may be sent again on any connection. */
-	exchange e;
+	xact e;
 
 	e.rx->format = RPCRDMA_INLINE;
 	EXPECT_EQ(claim(e, 100), RPCRDMA_CLAIMED_NOT);
 	e.send();
-	EXPECT_EQ(rpcrdma_exchange_claim_reply(&e.x, &e.next, e.a.rx, false, 0,
-					       100),
+	EXPECT_EQ(rpcrdma_xact_claim_reply(&e.x, &e.next, e.a.rx, false, 0,
+					   100),
 		  RPCRDMA_CLAIMED_NOT);
 	EXPECT_EQ(claim(e, 100), RPCRDMA_CLAIMED_LAST);
-	EXPECT_EQ(rpcrdma_exchange_begin(&e.x, &e.next), 0);
+	EXPECT_EQ(rpcrdma_xact_begin(&e.x, &e.next), 0);
 }
 
 /* A Call can only be answered on the connection it was sent on. */
-TEST(Exchange, IsLostWithItsConnection)
+TEST(Xact, IsLostWithItsConnection)
 {
 	for (const char *state : states) {
 		auto e = in_state(state);
 
 		SCOPED_TRACE(state);
 		e->x.in_parts = 1;
-		EXPECT_NE(rpcrdma_exchange_begin(&e->x, &e->conn),
+		EXPECT_NE(rpcrdma_xact_begin(&e->x, &e->conn),
 			  RPCRDMA_BEGIN_LOST);
 		e = in_state(state);
 		e->x.in_parts = 1;
-		EXPECT_EQ(rpcrdma_exchange_begin(&e->x, &e->next) ==
+		EXPECT_EQ(rpcrdma_xact_begin(&e->x, &e->next) ==
 				  RPCRDMA_BEGIN_LOST,
 			  std::string{ state } == "sent");
 	}
 
 	for (bool in_parts : { false, true }) {
-		exchange e;
+		xact e;
 
 		e.plan.format = in_parts ? RPCRDMA_CONTINUED : RPCRDMA_INLINE;
 		e.send();
-		EXPECT_EQ(rpcrdma_exchange_begin(&e.x, &e.conn), -ENOTCONN_);
-		EXPECT_EQ(rpcrdma_exchange_begin(&e.x, &e.next),
+		EXPECT_EQ(rpcrdma_xact_begin(&e.x, &e.conn), -ENOTCONN_);
+		EXPECT_EQ(rpcrdma_xact_begin(&e.x, &e.next),
 			  in_parts ? RPCRDMA_BEGIN_LOST : 0);
 		/* Only once */
-		EXPECT_EQ(rpcrdma_exchange_begin(&e.x, &e.next), 0);
+		EXPECT_EQ(rpcrdma_xact_begin(&e.x, &e.next), 0);
 	}
 }
 
-TEST(Exchange, AnswersCountOnceClaimed)
+TEST(Xact, AnswersCountOnceClaimed)
 {
 	expect("a Reply",
-	       [](exchange &e) {
+	       [](xact &e) {
 		       e.a.length = 80;
 		       e.rx->format = RPCRDMA_INLINE;
 		       rpcrdma_lists_init(&e.rx->lists);
 		       e.in_write(0);
-		       return name_of(
-			       rpcrdma_exchange_reply(&e.x, &e.conn, &e.a));
+		       return name_of(rpcrdma_xact_reply(&e.x, &e.conn, &e.a));
 	       },
 	       { { "claimed", "place put inval" } });
 	expect("an ERROR that ends the RPC",
-	       [](exchange &e) {
-		       return name_of(rpcrdma_exchange_error(&e.x, -EIO_));
-	       },
+	       [](xact &e) { return name_of(rpcrdma_xact_error(&e.x, -EIO_)); },
 	       { { "claimed", "inval" } });
 	expect("an ERROR",
-	       [](exchange &e) {
-		       return name_of(rpcrdma_exchange_error(&e.x, 0));
-	       },
+	       [](xact &e) { return name_of(rpcrdma_xact_error(&e.x, 0)); },
 	       { { "claimed", "inval" } });
 }
 
-TEST(Exchange, CompletesAfterInvalidation)
+TEST(Xact, CompletesAfterInvalidation)
 {
 	expect("the end of an invalidation",
-	       [](exchange &e) { return name_of(e.invalidated()); },
+	       [](xact &e) { return name_of(e.invalidated()); },
 	       { { "placed", "complete" },
 		 { "kept", "place put complete" },
 		 { "in chunk", "move complete" },
@@ -263,72 +248,65 @@ TEST(Exchange, CompletesAfterInvalidation)
 		 { "failed", "complete" },
 		 { "refused", "again" } });
 	expect("the end of the connection instead",
-	       [](exchange &e) { return name_of(e.invalidated(false)); },
+	       [](xact &e) { return name_of(e.invalidated(false)); },
 	       { { "placed", "close leave" },
 		 { "kept", "put close leave" },
 		 { "in chunk", "close leave" },
 		 { "provided", "put close leave" },
 		 { "failed", "close complete" },
 		 { "refused", "close leave" } });
-	expect("the end of Reads",
-	       [](exchange &e) { return name_of(e.pulled()); },
+	expect("the end of Reads", [](xact &e) { return name_of(e.pulled()); },
 	       { { "pulling", "complete done" } });
 	expect("Reads that failed",
-	       [](exchange &e) {
-		       return name_of(e.pulled(RPCRDMA_PULL_FAILED));
-	       },
+	       [](xact &e) { return name_of(e.pulled(RPCRDMA_PULL_FAILED)); },
 	       { { "pulling", "close leave" } });
 	expect("Reads that cannot be posted now",
-	       [](exchange &e) {
-		       return name_of(e.pulled(RPCRDMA_PULL_SHORT));
-	       },
+	       [](xact &e) { return name_of(e.pulled(RPCRDMA_PULL_SHORT)); },
 	       { { "pulling", "close leave" } });
 	expect("Reads that can never be posted",
-	       [](exchange &e) {
-		       return name_of(e.pulled(RPCRDMA_PULL_NEVER));
-	       },
+	       [](xact &e) { return name_of(e.pulled(RPCRDMA_PULL_NEVER)); },
 	       { { "pulling", "complete done" } });
 }
 
-TEST(Exchange, ARetryIsReportedOnce)
+TEST(Xact, ARetryIsReportedOnce)
 {
 	expect("a task about to wait",
-	       [](exchange &e) {
-		       return yes(rpcrdma_exchange_resend(&e.x) &&
-				  !rpcrdma_exchange_resend(&e.x));
+	       [](xact &e) {
+		       return yes(rpcrdma_xact_resend(&e.x) &&
+				  !rpcrdma_xact_resend(&e.x));
 	       },
 	       { { "again", "yes" } });
 	expect("a notification, then the wait",
-	       [](exchange &e) {
-		       rpcrdma_exchange_again(&e.x);
-		       return yes(rpcrdma_exchange_resend(&e.x));
+	       [](xact &e) {
+		       rpcrdma_xact_again(&e.x);
+		       return yes(rpcrdma_xact_resend(&e.x));
 	       },
 	       { { "refused", "yes" }, { "again", "yes" } });
 	expect("begin, then the wait",
-	       [](exchange &e) {
-		       return yes(!rpcrdma_exchange_begin(&e.x, &e.conn) &&
-				  rpcrdma_exchange_resend(&e.x));
+	       [](xact &e) {
+		       return yes(!rpcrdma_xact_begin(&e.x, &e.conn) &&
+				  rpcrdma_xact_resend(&e.x));
 	       },
 	       { { "idle", "" }, { "again", "" }, { "over", "" } });
 }
 
 /* A task that is killed waits for the end of outstanding work. */
-TEST(Exchange, CanBeReleasedWhenIdle)
+TEST(Xact, CanBeReleasedWhenIdle)
 {
 	expect("its release",
-	       [](exchange &e) { return yes(rpcrdma_exchange_release(&e.x)); },
+	       [](xact &e) { return yes(rpcrdma_xact_release(&e.x)); },
 	       { { "idle", "yes" },
 		 { "sent", "yes" },
 		 { "again", "yes" },
 		 { "lost", "yes" },
 		 { "over", "yes" } });
 	expect("a late answer after that, or a second RPC",
-	       [](exchange &e) {
-		       if (!rpcrdma_exchange_release(&e.x))
+	       [](xact &e) {
+		       if (!rpcrdma_xact_release(&e.x))
 			       return std::string();
-		       EXPECT_FALSE(rpcrdma_exchange_claim(&e.x, &e.conn));
-		       EXPECT_TRUE(rpcrdma_exchange_release(&e.x));
-		       EXPECT_EQ(rpcrdma_exchange_begin(&e.x, &e.conn), 0);
+		       EXPECT_FALSE(rpcrdma_xact_claim(&e.x, &e.conn));
+		       EXPECT_TRUE(rpcrdma_xact_release(&e.x));
+		       EXPECT_EQ(rpcrdma_xact_begin(&e.x, &e.conn), 0);
 		       return std::string("sent anew");
 	       },
 	       { { "idle", "sent anew" },
@@ -340,9 +318,9 @@ TEST(Exchange, CanBeReleasedWhenIdle)
 
 /* ---- Processing a Reply ---- */
 
-TEST(Exchange, AReplyWithoutMrsCompletesIt)
+TEST(Xact, AReplyWithoutMrsCompletesIt)
 {
-	exchange e;
+	xact e;
 	const rpcrdma_actions s = e.reply();
 
 	EXPECT_EQ(s.todo, PLACE | PUT | COMPLETE);
@@ -351,17 +329,17 @@ TEST(Exchange, AReplyWithoutMrsCompletesIt)
 }
 
 /* sunrpc repeats the RPC, with the same xid, if its Reply reports an error. */
-TEST(Exchange, AnAnsweredCallIsSentAgainOnItsConnection)
+TEST(Xact, AnAnsweredCallIsSentAgainOnItsConnection)
 {
-	exchange e;
+	xact e;
 
 	e.send();
-	EXPECT_EQ(rpcrdma_exchange_begin(&e.x, &e.conn), -ENOTCONN_);
+	EXPECT_EQ(rpcrdma_xact_begin(&e.x, &e.conn), -ENOTCONN_);
 	e.claim();
-	EXPECT_EQ(rpcrdma_exchange_reply(&e.x, &e.conn, &e.a).todo,
+	EXPECT_EQ(rpcrdma_xact_reply(&e.x, &e.conn, &e.a).todo,
 		  PLACE | PUT | COMPLETE);
-	EXPECT_EQ(rpcrdma_exchange_begin(&e.x, &e.conn), 0);
-	EXPECT_FALSE(rpcrdma_exchange_claim(&e.x, &e.conn));
+	EXPECT_EQ(rpcrdma_xact_begin(&e.x, &e.conn), 0);
+	EXPECT_FALSE(rpcrdma_xact_claim(&e.x, &e.conn));
 	e.send().claim();
 }
 
@@ -369,7 +347,7 @@ TEST(Exchange, AnAnsweredCallIsSentAgainOnItsConnection)
  * A chunk's memory belongs to the device until its MR is invalidated. Only
  * other memory may be written before.
  */
-TEST(Exchange, AReplyIsPlacedOutsideMappedMemory)
+TEST(Xact, AReplyIsPlacedOutsideMappedMemory)
 {
 	struct {
 		u32 payload, written;
@@ -384,7 +362,7 @@ TEST(Exchange, AReplyIsPlacedOutsideMappedMemory)
 	};
 
 	for (const auto &c : cases) {
-		exchange e;
+		xact e;
 
 		e.write();
 		if (c.with_chunk)
@@ -396,7 +374,7 @@ TEST(Exchange, AReplyIsPlacedOutsideMappedMemory)
 	}
 
 	/* A Read chunk covers no memory of the Reply. */
-	exchange e;
+	xact e;
 
 	EXPECT_EQ(e.read(1000).payload(160).reply().todo,
 		  PLACE | PUT | INVALIDATE);
@@ -426,7 +404,7 @@ void expect_ranges(const rpcrdma_reply_layout &parts,
 	EXPECT_EQ(seen, expected);
 }
 
-TEST(Exchange, AReplyIsDividedAmongItsMemory)
+TEST(Xact, AReplyIsDividedAmongItsMemory)
 {
 	struct {
 		u32 payload, written;
@@ -449,7 +427,7 @@ TEST(Exchange, AReplyIsDividedAmongItsMemory)
 	};
 
 	for (const auto &c : cases) {
-		exchange e;
+		xact e;
 
 		SCOPED_TRACE(c.payload);
 		e.write();
@@ -464,9 +442,9 @@ TEST(Exchange, AReplyIsDividedAmongItsMemory)
 }
 
 /* The tail has no space for the roundup. */
-TEST(Exchange, AResultWithoutSpaceForItsRoundup)
+TEST(Xact, AResultWithoutSpaceForItsRoundup)
 {
-	exchange e;
+	xact e;
 
 	e.write();
 	e.a.layout.tail = 2;
@@ -475,17 +453,17 @@ TEST(Exchange, AResultWithoutSpaceForItsRoundup)
 }
 
 /* Bytes of a chunk beyond the pages are not part of the result. */
-TEST(Exchange, AResultThatIsLargerThanItsPages)
+TEST(Xact, AResultThatIsLargerThanItsPages)
 {
-	exchange e;
+	xact e;
 
 	e.write(2000).in_write(1200).payload(80).reply();
 	expect_parts(e.x.parts, 80, 1000, 0, 0, 1080);
 }
 
-TEST(Exchange, AReplyInTheReplyChunk)
+TEST(Xact, AReplyInTheReplyChunk)
 {
-	exchange complete, without_item;
+	xact complete, without_item;
 
 	EXPECT_EQ(complete.reply_chunk(1160).in_reply(1160).reply().todo,
 		  PUT | INVALIDATE);
@@ -498,12 +476,12 @@ TEST(Exchange, AReplyInTheReplyChunk)
 	expect_parts(without_item.x.parts, 100, 6, 2, 20, 128);
 }
 
-TEST(Exchange, AnotherMessageInTheReplyChunk)
+TEST(Xact, AnotherMessageInTheReplyChunk)
 {
 	const u8 *const firsts[] = { nullptr, CALL_WORDS };
 
 	for (const u8 *first : firsts) {
-		exchange e;
+		xact e;
 
 		e.reply_chunk(160).in_reply(80).reply();
 
@@ -514,15 +492,15 @@ TEST(Exchange, AnotherMessageInTheReplyChunk)
 		EXPECT_NE(s.reason, nullptr);
 		EXPECT_EQ(e.x.placed.reply_octets, 0u);
 	}
-	exchange e;
+	xact e;
 
 	e.reply_chunk(160).in_reply(4).reply();
 	EXPECT_EQ(e.invalidated().todo, REPORT | COMPLETE);
 }
 
-TEST(Exchange, AReplyThatIsPulled)
+TEST(Xact, AReplyThatIsPulled)
 {
-	exchange e;
+	xact e;
 	rpcrdma_actions s = e.provided(120).reply();
 
 	/*
@@ -536,7 +514,7 @@ TEST(Exchange, AReplyThatIsPulled)
 	EXPECT_EQ(s.xid, XID);
 	EXPECT_EQ(s.handle, 0x77u);
 
-	exchange bad;
+	xact bad;
 
 	bad.provided(120).reply();
 	s = bad.pulled(RPCRDMA_PULL_OK, CALL_WORDS);
@@ -545,22 +523,22 @@ TEST(Exchange, AReplyThatIsPulled)
 	EXPECT_EQ(s.handle, 0x77u);
 	EXPECT_EQ(bad.x.placed.pull_octets, 0u);
 
-	exchange never;
+	xact never;
 
 	never.provided(120).reply();
 	EXPECT_EQ(never.pulled(RPCRDMA_PULL_NEVER).status, -EIO_);
 
 	/* A failed RPC is not outstanding any more. */
-	exchange failed;
+	xact failed;
 
 	failed.provided(120).reply();
 	failed.pulled(RPCRDMA_PULL_FAILED);
-	EXPECT_TRUE(rpcrdma_exchange_release(&failed.x));
+	EXPECT_TRUE(rpcrdma_xact_release(&failed.x));
 }
 
-TEST(Exchange, ABadReplyEndsItAfterInvalidation)
+TEST(Xact, ABadReplyEndsItAfterInvalidation)
 {
-	exchange verdict, chunks, provided;
+	xact verdict, chunks, provided;
 	rpcrdma_actions s;
 
 	verdict.a.bad = true;
@@ -582,9 +560,9 @@ TEST(Exchange, ABadReplyEndsItAfterInvalidation)
 	EXPECT_EQ(s.handle, 0x77u);
 }
 
-TEST(Exchange, AnUnprovidedHandleClosesTheConnection)
+TEST(Xact, AnUnprovidedHandleClosesTheConnection)
 {
-	exchange wrong, not_exposed, right;
+	xact wrong, not_exposed, right;
 	rpcrdma_actions s;
 
 	wrong.write().reply_chunk(160).in_write(0);
@@ -605,9 +583,9 @@ TEST(Exchange, AnUnprovidedHandleClosesTheConnection)
  * A Reply without chunks is checked, too. It does not complete the RPC
  * successfully if it violates a rule.
  */
-TEST(Exchange, AReplyWithoutChunksIsChecked)
+TEST(Xact, AReplyWithoutChunksIsChecked)
 {
-	exchange invalidates, bad;
+	xact invalidates, bad;
 	rpcrdma_actions s = invalidates.invalidates(HANDLE, false).reply();
 
 	EXPECT_EQ(s.todo, REPORT | PUT | CLOSE | COMPLETE);
@@ -621,9 +599,9 @@ TEST(Exchange, AReplyWithoutChunksIsChecked)
 }
 
 /* A Call without chunks cannot get a Reply in chunks. */
-TEST(Exchange, AReplyInUnprovidedChunks)
+TEST(Xact, AReplyInUnprovidedChunks)
 {
-	exchange written, special;
+	xact written, special;
 	rpcrdma_actions s = written.in_write(8).reply();
 
 	EXPECT_EQ(s.todo, REPORT | PUT | COMPLETE);
@@ -636,9 +614,9 @@ TEST(Exchange, AReplyInUnprovidedChunks)
 }
 
 /* Only the bytes that this Reply placed count, not those of an earlier one. */
-TEST(Exchange, PlacedBytesAreThoseOfTheLastAnswer)
+TEST(Xact, PlacedBytesAreThoseOfTheLastAnswer)
 {
-	exchange plain, bad, error;
+	xact plain, bad, error;
 
 	plain.x.placed.write_octets = 8;
 	EXPECT_EQ(plain.reply().status, 80);
@@ -654,53 +632,53 @@ TEST(Exchange, PlacedBytesAreThoseOfTheLastAnswer)
 	EXPECT_EQ(error.x.placed.write_octets, 0u);
 }
 
-TEST(Exchange, AReplyWithoutAnRpc)
+TEST(Xact, AReplyWithoutAnRpc)
 {
-	exchange plain, provided;
+	xact plain, provided;
 	rpcrdma_actions s;
 
-	EXPECT_EQ(rpcrdma_exchange_stray(plain.rx.get(), false).todo, PUT);
+	EXPECT_EQ(rpcrdma_xact_stray(plain.rx.get(), false).todo, PUT);
 	provided.provided(120);
-	s = rpcrdma_exchange_stray(provided.rx.get(), false);
+	s = rpcrdma_xact_stray(provided.rx.get(), false);
 	EXPECT_EQ(s.todo, PUT | DONE);
 	EXPECT_EQ(s.xid, XID);
 	EXPECT_EQ(s.handle, 0x77u);
 	/* The engine has already sent DONE. */
-	EXPECT_EQ(rpcrdma_exchange_stray(provided.rx.get(), true).todo, PUT);
+	EXPECT_EQ(rpcrdma_xact_stray(provided.rx.get(), true).todo, PUT);
 }
 
-TEST(Exchange, ARefusedCall)
+TEST(Xact, ARefusedCall)
 {
-	exchange fatal, plain;
+	xact fatal, plain;
 
 	EXPECT_EQ(fatal.error(-121).todo, COMPLETE);
 	EXPECT_EQ(plain.error(0).todo, AGAIN);
-	rpcrdma_exchange_again(&plain.x);
+	rpcrdma_xact_again(&plain.x);
 	plain.send();
-	EXPECT_EQ(rpcrdma_exchange_begin(&plain.x, &plain.conn), -ENOTCONN_);
+	EXPECT_EQ(rpcrdma_xact_begin(&plain.x, &plain.conn), -ENOTCONN_);
 }
 
 /*
  * Retry limits apply only to the connection on which the refusal was received.
  */
-TEST(Exchange, ANewConnectionHasNoRetryLimits)
+TEST(Xact, ANewConnectionHasNoRetryLimits)
 {
-	exchange e;
+	xact e;
 
 	e.x.retry_limits.no_writes = 1;
-	EXPECT_EQ(rpcrdma_exchange_begin(&e.x, &e.conn), 0);
+	EXPECT_EQ(rpcrdma_xact_begin(&e.x, &e.conn), 0);
 	EXPECT_EQ(e.x.retry_limits.no_writes, 0);
 
 	e.error(0);
 	e.x.retry_limits.no_writes = 1;
-	rpcrdma_exchange_again(&e.x);
-	EXPECT_EQ(rpcrdma_exchange_begin(&e.x, &e.conn), 0);
+	rpcrdma_xact_again(&e.x);
+	EXPECT_EQ(rpcrdma_xact_begin(&e.x, &e.conn), 0);
 	EXPECT_EQ(e.x.retry_limits.no_writes, 1);
-	EXPECT_EQ(rpcrdma_exchange_begin(&e.x, &e.next), 0);
+	EXPECT_EQ(rpcrdma_xact_begin(&e.x, &e.next), 0);
 	EXPECT_EQ(e.x.retry_limits.no_writes, 0);
 
 	e.x.retry_limits.no_writes = 1;
-	EXPECT_TRUE(rpcrdma_exchange_release(&e.x));
+	EXPECT_TRUE(rpcrdma_xact_release(&e.x));
 	EXPECT_EQ(e.x.retry_limits.no_writes, 0);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* An RPC at its Requester, and the events that change its state */
-#ifndef ENGINE_TEST_EXCHANGE_HH
-#define ENGINE_TEST_EXCHANGE_HH
+#ifndef ENGINE_TEST_XACT_HH
+#define ENGINE_TEST_XACT_HH
 
 #include <gtest/gtest.h>
 
@@ -12,7 +12,7 @@
 
 #include "support.hh"
 
-namespace engine_test::exchanges
+namespace engine_test::xacts
 {
 
 constexpr u32 XID = 0x1234, HANDLE = 0x1000, OTHER_HANDLE = 0x1001;
@@ -31,8 +31,8 @@ constexpr u8 GOOD[8] = { 0, 0, 0x12, 0x34, 0, 0, 0, 1 };
 constexpr u8 CALL_WORDS[8] = { 0, 0, 0x12, 0x34, 0, 0, 0, 0 };
 
 /* An RPC, two connections, and a Reply to the RPC that tests can change */
-struct exchange {
-	exchange() : rx{ std::make_unique<rpcrdma_rx>() }
+struct xact {
+	xact() : rx{ std::make_unique<rpcrdma_rx>() }
 	{
 		rpcrdma_conn_config cfg = usual_config(true);
 
@@ -50,21 +50,21 @@ struct exchange {
 	}
 
 	/* Let the Call provide a Write chunk. */
-	exchange &write(u32 octets = 1000)
+	xact &write(u32 octets = 1000)
 	{
 		rpcrdma_lists_add_write(&x.lists);
 		rpcrdma_lists_add_segment(&x.lists, HANDLE, octets, 0);
 		x.lists.inv_handle = HANDLE;
 		return *this;
 	}
-	exchange &read(u32 octets)
+	xact &read(u32 octets)
 	{
 		rpcrdma_lists_add_read(&x.lists, 40);
 		rpcrdma_lists_add_segment(&x.lists, HANDLE, octets, 0);
 		x.lists.inv_handle = HANDLE;
 		return *this;
 	}
-	exchange &reply_chunk(u32 octets)
+	xact &reply_chunk(u32 octets)
 	{
 		rpcrdma_lists_add_reply(&x.lists);
 		rpcrdma_lists_add_segment(&x.lists, OTHER_HANDLE, octets, 0);
@@ -72,13 +72,13 @@ struct exchange {
 		return *this;
 	}
 	/* Let the Reply return so many bytes in the chunks of the Call. */
-	exchange &in_write(u32 octets)
+	xact &in_write(u32 octets)
 	{
 		rpcrdma_lists_add_write(&rx->lists);
 		rpcrdma_lists_add_segment(&rx->lists, HANDLE, octets, 0);
 		return *this;
 	}
-	exchange &in_reply(u32 octets)
+	xact &in_reply(u32 octets)
 	{
 		rpcrdma_lists_add_reply(&rx->lists);
 		rpcrdma_lists_add_segment(&rx->lists, OTHER_HANDLE, octets, 0);
@@ -90,7 +90,7 @@ struct exchange {
 	 * Let the Reply provide a Read chunk to be pulled. Call this before
 	 * in_write().
 	 */
-	exchange &provided(u32 octets, u32 inv_handle = 0x77)
+	xact &provided(u32 octets, u32 inv_handle = 0x77)
 	{
 		rpcrdma_lists_add_read(&rx->lists, 0);
 		rpcrdma_lists_add_segment(&rx->lists, 0x2000, octets, 0);
@@ -99,58 +99,57 @@ struct exchange {
 		a.length = 0;
 		return *this;
 	}
-	exchange &invalidates(u32 handle, bool exposed = true)
+	xact &invalidates(u32 handle, bool exposed = true)
 	{
 		a.inv_handle = handle;
 		a.exposed = exposed;
 		return *this;
 	}
-	exchange &payload(u32 octets)
+	xact &payload(u32 octets)
 	{
 		a.length = octets;
 		return *this;
 	}
 
-	exchange &send()
+	xact &send()
 	{
-		EXPECT_EQ(rpcrdma_exchange_begin(&x, &conn), 0);
-		rpcrdma_exchange_sent(&x, &conn,
-				      plan.format == RPCRDMA_CONTINUED);
+		EXPECT_EQ(rpcrdma_xact_begin(&x, &conn), 0);
+		rpcrdma_xact_sent(&x, &conn, plan.format == RPCRDMA_CONTINUED);
 		return *this;
 	}
-	exchange &claim()
+	xact &claim()
 	{
-		EXPECT_TRUE(rpcrdma_exchange_claim(&x, &conn));
+		EXPECT_TRUE(rpcrdma_xact_claim(&x, &conn));
 		return *this;
 	}
 	rpcrdma_actions reply()
 	{
 		send().claim();
-		return rpcrdma_exchange_reply(&x, &conn, &a);
+		return rpcrdma_xact_reply(&x, &conn, &a);
 	}
 	rpcrdma_actions error(int status)
 	{
 		send().claim();
-		return rpcrdma_exchange_error(&x, status);
+		return rpcrdma_xact_error(&x, status);
 	}
 	rpcrdma_actions invalidated(bool ok = true, const u8 *first = GOOD)
 	{
-		return rpcrdma_exchange_invalidated(&x, ok, first);
+		return rpcrdma_xact_invalidated(&x, ok, first);
 	}
 	rpcrdma_actions pulled(rpcrdma_pull how = RPCRDMA_PULL_OK,
 			       const u8 *first = GOOD)
 	{
-		return rpcrdma_exchange_pulled(&x, how, first);
+		return rpcrdma_xact_pulled(&x, how, first);
 	}
 
 	rpcrdma_conn conn, next;
-	rpcrdma_exchange x{};
+	rpcrdma_xact x{};
 	rpcrdma_call_plan plan{};
 	std::unique_ptr<rpcrdma_rx> rx;
 	rpcrdma_arrival a{};
 };
 
-using event = std::function<std::string(exchange &)>;
+using event = std::function<std::string(xact &)>;
 
 inline const char *const states[] = {
 	"idle",	    "sent",	"claimed", "placed",  "kept",
@@ -158,6 +157,6 @@ inline const char *const states[] = {
 	"again",    "lost",	"over",
 };
 
-} // namespace engine_test::exchanges
+} // namespace engine_test::xacts
 
 #endif

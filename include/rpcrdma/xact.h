@@ -2,19 +2,19 @@
 /*
  * An RPC at its Requester.
  *
- * struct rpcrdma_exchange is the state of an RPC at its Requester, from its first Call
+ * struct rpcrdma_xact is the state of an RPC at its Requester, from its first Call
  * to its end. Zero it, and embed it in the object that holds the RPC's memory. The
  * functions below report events, one at a time for each RPC, and return the actions to
  * run.
  *
  * The context that sends or releases the Call owns the RPC until the Call is sent. After
- * that, a context owns it if its rpcrdma_exchange_claim() succeeds, until an action
+ * that, a context owns it if its rpcrdma_xact_claim() succeeds, until an action
  * completes, retransmits or leaves the RPC. These contexts may run concurrently:
- * rpcrdma_exchange_sent() has to be called in the critical section that posts the Call,
+ * rpcrdma_xact_sent() has to be called in the critical section that posts the Call,
  * which excludes the processing of messages, so that no Reply is processed before.
  */
-#ifndef RPCRDMA_EXCHANGE_H
-#define RPCRDMA_EXCHANGE_H
+#ifndef RPCRDMA_XACT_H
+#define RPCRDMA_XACT_H
 
 #include "chunk.h"
 #include "conn.h"
@@ -73,7 +73,7 @@ struct rpcrdma_reply_layout {
 	u32 first, rest, rest_at;
 };
 
-struct rpcrdma_exchange {
+struct rpcrdma_xact {
 	u8 state;			/* private to the engine */
 	u8 in_parts;			/* the Call is a continued message */
 	int status;			/* errno that the RPC ends with */
@@ -98,14 +98,14 @@ enum {
 	/*
 	 * At most one of the next five is set. INVALIDATE: make the RPC's MRs
 	 * inaccessible to the peer, return them, then call
-	 * rpcrdma_exchange_invalidated().
+	 * rpcrdma_xact_invalidated().
 	 */
 	RPCRDMA_ACT_INVALIDATE = 32,
-	/* read the Reply to @parts, then call rpcrdma_exchange_pulled() */
+	/* read the Reply to @parts, then call rpcrdma_xact_pulled() */
 	RPCRDMA_ACT_PULL = 64,
 	/* complete the RPC with @status: length of the Reply, or an errno */
 	RPCRDMA_ACT_COMPLETE = 128,
-	/* encode and send the Call again: rpcrdma_exchange_again() */
+	/* encode and send the Call again: rpcrdma_xact_again() */
 	RPCRDMA_ACT_AGAIN = 256,
 	/* leave the RPC until it is sent on another connection or released */
 	RPCRDMA_ACT_LEAVE = 512,
@@ -120,13 +120,13 @@ struct rpcrdma_actions {
 };
 
 enum {
-	/* The Call may be sent, see rpcrdma_exchange_begin_anew(). */
+	/* The Call may be sent, see rpcrdma_xact_begin_anew(). */
 	RPCRDMA_BEGIN_LOST = 1,
 };
 
 /**
- * rpcrdma_exchange_begin_anew() - prepare to send a Call: slow path of
- *	rpcrdma_exchange_begin()
+ * rpcrdma_xact_begin_anew() - prepare to send a Call: slow path of
+ *	rpcrdma_xact_begin()
  * @x: RPC
  * @conn: connection
  *
@@ -139,17 +139,17 @@ enum {
  *	message, on a connection that may have ended because the peer had no memory
  *	for it: rpcrdma_peer_limits_lost() remembers that.
  */
-int rpcrdma_exchange_begin_anew(struct rpcrdma_exchange *x,
+int rpcrdma_xact_begin_anew(struct rpcrdma_xact *x,
 				const struct rpcrdma_conn *conn);
 
 /**
- * rpcrdma_exchange_begin() - prepare to send a Call on a connection
+ * rpcrdma_xact_begin() - prepare to send a Call on a connection
  * @x: RPC
  * @conn: connection
  *
- * Return: as rpcrdma_exchange_begin_anew().
+ * Return: as rpcrdma_xact_begin_anew().
  */
-static inline int rpcrdma_exchange_begin(struct rpcrdma_exchange *x,
+static inline int rpcrdma_xact_begin(struct rpcrdma_xact *x,
 					 const struct rpcrdma_conn *conn)
 {
 	/*
@@ -158,39 +158,39 @@ static inline int rpcrdma_exchange_begin(struct rpcrdma_exchange *x,
 	 */
 	if (!x->state && x->conn == conn->cfg.number)
 		return 0;
-	return rpcrdma_exchange_begin_anew(x, conn);
+	return rpcrdma_xact_begin_anew(x, conn);
 }
 
 /**
- * rpcrdma_exchange_sent() - report that the Call is posted next, with x->lists
+ * rpcrdma_xact_sent() - report that the Call is posted next, with x->lists
  * @x: RPC
  * @conn: connection
  * @in_parts: as a continued message
  *
  * The lists must be initialised even if they are empty, and must not change.
  */
-void rpcrdma_exchange_sent(struct rpcrdma_exchange *x,
+void rpcrdma_xact_sent(struct rpcrdma_xact *x,
 			   const struct rpcrdma_conn *conn, bool in_parts);
 
 /**
- * rpcrdma_exchange_claim() - claim the RPC for a Reply or an ERROR
+ * rpcrdma_xact_claim() - claim the RPC for a Reply or an ERROR
  * @x: RPC
  * @conn: connection
  *
  * Return: true if it waits for that; the caller then owns it, and must call
- *	rpcrdma_exchange_reply() or rpcrdma_exchange_error().
+ *	rpcrdma_xact_reply() or rpcrdma_xact_error().
  */
-bool rpcrdma_exchange_claim(struct rpcrdma_exchange *x,
+bool rpcrdma_xact_claim(struct rpcrdma_xact *x,
 			    const struct rpcrdma_conn *conn);
 
 enum rpcrdma_claimed {
 	RPCRDMA_CLAIMED_NOT,		/* no RPC waits for it (any more) */
-	RPCRDMA_CLAIMED,		/* call rpcrdma_exchange_reply() */
+	RPCRDMA_CLAIMED,		/* call rpcrdma_xact_reply() */
 	RPCRDMA_CLAIMED_LAST,		/* complete the RPC now, see below */
 };
 
 /**
- * rpcrdma_exchange_claim_reply() - claim the RPC for a Reply
+ * rpcrdma_xact_claim_reply() - claim the RPC for a Reply
  * @x: RPC
  * @conn: connection
  * @rx: received message, decoded
@@ -204,7 +204,7 @@ enum rpcrdma_claimed {
  * Return: whether the caller owns the RPC, and how to continue.
  */
 enum rpcrdma_claimed
-rpcrdma_exchange_claim_reply(struct rpcrdma_exchange *x,
+rpcrdma_xact_claim_reply(struct rpcrdma_xact *x,
 			     const struct rpcrdma_conn *conn,
 			     const struct rpcrdma_rx *rx, bool bad,
 			     u32 inv_handle, u32 head);
@@ -220,7 +220,7 @@ struct rpcrdma_arrival {
 };
 
 /**
- * rpcrdma_exchange_reply() - process a claimed Reply
+ * rpcrdma_xact_reply() - process a claimed Reply
  * @x: RPC
  * @conn: connection
  * @a: the Reply
@@ -229,12 +229,12 @@ struct rpcrdma_arrival {
  * the Reads.
  * Return: the actions to run.
  */
-struct rpcrdma_actions rpcrdma_exchange_reply(struct rpcrdma_exchange *x,
+struct rpcrdma_actions rpcrdma_xact_reply(struct rpcrdma_xact *x,
 					      const struct rpcrdma_conn *conn,
 					      const struct rpcrdma_arrival *a);
 
 /**
- * rpcrdma_exchange_one_chunk() - fast path of rpcrdma_exchange_reply(): nothing is left
+ * rpcrdma_xact_one_chunk() - fast path of rpcrdma_xact_reply(): nothing is left
  *	to invalidate
  * @x: RPC
  * @rx: received message, decoded; not a bad one
@@ -243,42 +243,42 @@ struct rpcrdma_actions rpcrdma_exchange_reply(struct rpcrdma_exchange *x,
  *
  * Process a Reply if its Call has one chunk of one segment, and its inline payload fits
  * in the head iovec. The caller then copies it there, releases the Receive, returns the
- * MR, calls rpcrdma_exchange_placed() and completes the RPC with x->parts.octets.
+ * MR, calls rpcrdma_xact_placed() and completes the RPC with x->parts.octets.
  * Return: true if the Reply was processed; false if nothing was changed.
  */
-bool rpcrdma_exchange_one_chunk(struct rpcrdma_exchange *x,
+bool rpcrdma_xact_one_chunk(struct rpcrdma_xact *x,
 				const struct rpcrdma_rx *rx, u32 inv_handle,
 				const struct rpcrdma_buf_layout *layout);
 
 /**
- * rpcrdma_exchange_placed() - report that the MR of rpcrdma_exchange_one_chunk() is
+ * rpcrdma_xact_placed() - report that the MR of rpcrdma_xact_one_chunk() is
  *	returned
  * @x: RPC
  */
-void rpcrdma_exchange_placed(struct rpcrdma_exchange *x);
+void rpcrdma_xact_placed(struct rpcrdma_xact *x);
 
 /**
- * rpcrdma_exchange_stray() - process a Reply for which no RPC waits (any more)
+ * rpcrdma_xact_stray() - process a Reply for which no RPC waits (any more)
  * @rx: received message, decoded
  * @bad: verdict BAD_REPLY
  *
  * Return: the actions to run.
  */
-struct rpcrdma_actions rpcrdma_exchange_stray(const struct rpcrdma_rx *rx,
+struct rpcrdma_actions rpcrdma_xact_stray(const struct rpcrdma_rx *rx,
 					      bool bad);
 
 /**
- * rpcrdma_exchange_error() - process a claimed ERROR
+ * rpcrdma_xact_error() - process a claimed ERROR
  * @x: RPC
  * @status: returned by rpcrdma_call_refused() for it
  *
  * Return: the actions to run.
  */
-struct rpcrdma_actions rpcrdma_exchange_error(struct rpcrdma_exchange *x,
+struct rpcrdma_actions rpcrdma_xact_error(struct rpcrdma_xact *x,
 					      int status);
 
 /**
- * rpcrdma_exchange_invalidated() - report that the MRs are not exposed any more
+ * rpcrdma_xact_invalidated() - report that the MRs are not exposed any more
  * @x: RPC
  * @ok: they were invalidated and unmapped; otherwise the connection is closing, and
  *	they are inaccessible once it has ended
@@ -286,7 +286,7 @@ struct rpcrdma_actions rpcrdma_exchange_error(struct rpcrdma_exchange *x,
  *
  * Return: the actions to run.
  */
-struct rpcrdma_actions rpcrdma_exchange_invalidated(struct rpcrdma_exchange *x,
+struct rpcrdma_actions rpcrdma_xact_invalidated(struct rpcrdma_xact *x,
 						    bool ok, const void *first);
 
 enum rpcrdma_pull {
@@ -298,46 +298,46 @@ enum rpcrdma_pull {
 };
 
 /**
- * rpcrdma_exchange_pulled() - report that the Reads have ended, or cannot be posted
+ * rpcrdma_xact_pulled() - report that the Reads have ended, or cannot be posted
  * @x: RPC
  * @how: result of the Reads
- * @first: as for rpcrdma_exchange_invalidated()
+ * @first: as for rpcrdma_xact_invalidated()
  *
  * Return: the actions to run.
  */
-struct rpcrdma_actions rpcrdma_exchange_pulled(struct rpcrdma_exchange *x,
+struct rpcrdma_actions rpcrdma_xact_pulled(struct rpcrdma_xact *x,
 					       enum rpcrdma_pull how,
 					       const void *first);
 
 /**
- * rpcrdma_exchange_again() - report that the RPC's task is notified now, for the action
+ * rpcrdma_xact_again() - report that the RPC's task is notified now, for the action
  *	AGAIN
  * @x: RPC
  */
-void rpcrdma_exchange_again(struct rpcrdma_exchange *x);
+void rpcrdma_xact_again(struct rpcrdma_xact *x);
 
 /**
- * rpcrdma_exchange_resend() - check if a task that is about to wait for the Reply was
+ * rpcrdma_xact_resend() - check if a task that is about to wait for the Reply was
  *	notified to send again
  * @x: RPC
  *
- * Call this in the serialisation of rpcrdma_exchange_again().
+ * Call this in the serialisation of rpcrdma_xact_again().
  * Return: true once for each notification.
  */
-bool rpcrdma_exchange_resend(struct rpcrdma_exchange *x);
+bool rpcrdma_xact_resend(struct rpcrdma_xact *x);
 
 /**
- * rpcrdma_exchange_release() - report that the RPC's task has ended
+ * rpcrdma_xact_release() - report that the RPC's task has ended
  * @x: RPC
  *
  * The RPC has completed or was killed, and is not claimed any more. Its MRs have to be
  * released. May be called any number of times.
  * Return: false while actions are in progress, which must finish first.
  */
-bool rpcrdma_exchange_release(struct rpcrdma_exchange *x);
+bool rpcrdma_xact_release(struct rpcrdma_xact *x);
 
 #ifdef __cplusplus
 }
 #endif
 
-#endif /* RPCRDMA_EXCHANGE_H */
+#endif /* RPCRDMA_XACT_H */
