@@ -40,6 +40,8 @@ struct rpcrdma_ep_arrivals {
 	u32			left;		/* messages of this batch */
 	u32			events;		/* to handle before the next message */
 	bool			draining;	/* the teardown processes the rest */
+	/* a message was dropped: the stall timer closes the connection; under the lock */
+	bool			dropped;
 	/* The Payload stream of the continued message that is being received */
 	u8			*assembly;
 	u32			assembly_len, assembly_size;

@@ -109,6 +109,16 @@ enum rpcrdma_verdict rpcrdma_conn_receive(struct rpcrdma_conn *conn,
 void rpcrdma_conn_close(struct rpcrdma_conn *conn, const char *reason);
 
 /**
+ * rpcrdma_conn_discard() - drop the continued message that is being received, because the
+ *	caller cannot keep it: the messages that it still consists of are discarded
+ * @conn: connection
+ *
+ * Its sender is not notified, so the connection has to be closed later. If the message is
+ * complete, this does nothing.
+ */
+void rpcrdma_conn_discard(struct rpcrdma_conn *conn);
+
+/**
  * rpcrdma_payload_ok() - check the first two words of a Special Format message's
  *	Payload stream
  * @xid: XID of the header

@@ -414,6 +414,33 @@ TEST(Broken, ByAReceiverWithoutMemory)
 	}
 }
 
+/*
+ * The receiver drops the message, and goes on with others until it closes the connection.
+ */
+TEST(Broken, DroppedForWantOfMemory)
+{
+	for (u32 resp : { 0u, RESP }) {
+		const auto whole = resp ? RPCRDMA_RX_REPLY : RPCRDMA_RX_CALL;
+		auto e = resp ? open_client() : open_server();
+
+		e->receive(first(X, resp | MORE));
+		rpcrdma_conn_discard(&e->conn);
+		EXPECT_EQ(e->receive(next(X, resp | MORE)),
+			  RPCRDMA_RX_CONSUMED);
+		EXPECT_EQ(e->receive(next(X, resp)), RPCRDMA_RX_CONSUMED);
+		EXPECT_EQ(errors(*e), error_list{});
+		EXPECT_EQ(e->receive(first(Y, resp)), whole);
+		EXPECT_EQ(e->receive(first(X, resp | MORE)),
+			  RPCRDMA_RX_FRAGMENT);
+		EXPECT_EQ(e->receive(next(X, resp)), whole);
+		/* Nothing is left of a complete message. */
+		rpcrdma_conn_discard(&e->conn);
+		EXPECT_EQ(e->receive(first(X, resp | MORE)),
+			  RPCRDMA_RX_FRAGMENT);
+		EXPECT_EQ(e->receive(next(X, resp)), whole);
+	}
+}
+
 TEST(Broken, ReplySequenceByACall)
 {
 	auto e = open_client();

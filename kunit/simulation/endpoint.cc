@@ -152,10 +152,13 @@ void endpoint::act(u32 what, u64 arg)
 		release();
 		break;
 	case STALL:
+		/* Its time was replaced. */
+		if (arg != stall_timer_)
+			break;
 		stall_armed_ = false;
 		was_open = is_open();
 		rpcrdma_core_stall_expired(this);
-		if (was_open && is_closing() && !excused)
+		if (was_open && is_closing() && !excused && !arrivals.dropped)
 			w_.complain(std::string(name) + ": " + conn.reason);
 		break;
 	case OVERDUE:

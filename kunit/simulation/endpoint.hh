@@ -473,6 +473,7 @@ private:
 	std::vector<std::unique_ptr<received>> receives_;
 	bool overdue_watched_ = false;
 	bool stall_armed_ = false;
+	u64 stall_timer_ = 0; /* number of the armed stall timer */
 	bool noticed_ = false;
 	/*
 	 * The setup context: whether it sleeps, was woken, and has ended; the

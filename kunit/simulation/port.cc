@@ -406,7 +406,7 @@ void endpoint::arm_stall(u32 ms)
 {
 	needs_lock();
 	stall_armed_ = true;
-	w_.after((ms + 1) * MILLISECOND, this, STALL);
+	w_.after((ms + 1) * MILLISECOND, this, STALL, ++stall_timer_);
 }
 
 void endpoint::arm_overdue(u32 ms)

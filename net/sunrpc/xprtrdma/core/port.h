@@ -111,7 +111,7 @@ u32 rpcrdma_port_coarse_ms(const struct rpcrdma_ep_core *core);
 
 /**
  * rpcrdma_port_arm_stall - call rpcrdma_core_stall_expired() after a time
- * @core: connection; the timer is not armed
+ * @core: connection; if the timer is armed, this replaces its time
  * @ms: milliseconds at least
  *
  * Context: lock held.

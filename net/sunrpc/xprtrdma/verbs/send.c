@@ -19,8 +19,8 @@ u32 rpcrdma_port_now_ms(const struct rpcrdma_ep_core *core)
 
 void rpcrdma_port_arm_stall(struct rpcrdma_ep_core *core, u32 ms)
 {
-	queue_delayed_work(rpcrdma_wq, &rpcrdma_ep_of(core)->stall_timer,
-			   msecs_to_jiffies(ms) + 1);
+	mod_delayed_work(rpcrdma_wq, &rpcrdma_ep_of(core)->stall_timer,
+			 msecs_to_jiffies(ms) + 1);
 }
 
 void rpcrdma_stall_expired(struct work_struct *work)

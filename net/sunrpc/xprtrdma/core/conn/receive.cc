@@ -490,6 +490,14 @@ void rpcrdma_conn_close(struct rpcrdma_conn *conn, const char *reason)
 	close_connection(conn, reason);
 }
 
+void rpcrdma_conn_discard(struct rpcrdma_conn *conn)
+{
+	if (!conn->rx_open)
+		return;
+	conn->rx_open = 0;
+	discard_sequence(conn, { conn->rx_xid, conn->rx_response });
+}
+
 /*
  * For Special Format, in which header and payload arrive separately: the same check as
  * receive_msg() makes for the other formats.

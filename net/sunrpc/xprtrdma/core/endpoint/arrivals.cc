@@ -22,8 +22,11 @@
  *
  * Errors
  *
- * A continued message for which there is no memory closes the connection: its peer
- * sends it again, in another form. A handle that was invalidated without permission,
+ * A continued Call for which there is no memory is dropped, and the connection is
+ * closed a little later: the peer sends it again on the next one, in another form.
+ * Meanwhile the peer gets the Replies to its other Calls. A peer that has no other form
+ * would send all of them again otherwise, and lose each connection before the first Reply.
+ * A continued Reply for which there is no memory closes the connection at once. A handle that was invalidated without permission,
  * and a violation of the credits, close the connection, too. The teardown drains: it
  * processes all messages that have arrived, but executes no Call.
  *
@@ -40,7 +43,11 @@ namespace rpcrdma
 namespace
 {
 
-constexpr char NO_MEMORY[] = "no memory to reassemble a message";
+/*
+ * Milliseconds for Replies to the Calls that were received, until a connection that has
+ * dropped a message is closed
+ */
+constexpr u32 DROPPED_MS = 1000;
 constexpr char NOT_OFFERED[] =
 	"the peer invalidated a handle that its RPC did not provide";
 
@@ -139,6 +146,30 @@ void refuse(rpcrdma_ep_core *core, const char *reason)
 		rpcrdma_conn_close(&core->conn, reason);
 	}
 	rpcrdma_core_close(core, reason);
+}
+
+/*
+ * Drop a continued message for which there is no memory. After a Call, close the connection
+ * in DROPPED_MS: only the end of the connection tells the Requester that it has to send the
+ * Call again. After a Reply, which may have invalidated an MR, close it at once.
+ */
+void drop_continued(rpcrdma_ep_core *core)
+{
+	free_assembly(core);
+	if (core->conn.rx_response) {
+		core->arrivals.events = 0;
+		refuse(core, NO_MEMORY);
+		return;
+	}
+
+	const locked under(core);
+
+	rpcrdma_conn_discard(&core->conn);
+	if (core->arrivals.dropped || !is_open(core))
+		return;
+	core->arrivals.dropped = true;
+	core->stall_watched = true;
+	rpcrdma_port_arm_stall(core, DROPPED_MS);
 }
 
 /* Begin the handshake that the client's message in @rv asks for. Return events. */
@@ -278,9 +309,7 @@ bool rpcrdma_core_receive_finish(struct rpcrdma_ep_core *core,
 		a->events = 0;
 		rpcrdma_core_close(core, core->conn.reason);
 	} else if (rv->rx.format == RPCRDMA_CONTINUED && !continued(core, rv)) {
-		/* No RPC is lost: the Requester sends it again. */
-		a->events = 0;
-		refuse(core, NO_MEMORY);
+		drop_continued(core);
 	} else if (is_for_transport(core, rv)) {
 		return true;
 	} else if (rv->verdict == RPCRDMA_RX_PULL_COMPLETE) {

@@ -16,6 +16,9 @@
 namespace rpcrdma
 {
 
+/* Why a connection is closed on which a continued message was dropped */
+constexpr char NO_MEMORY[] = "no memory to reassemble a message";
+
 static inline bool is_open(const rpcrdma_ep_core *core)
 {
 	return core->life.stage == RPCRDMA_STAGE_OPEN;

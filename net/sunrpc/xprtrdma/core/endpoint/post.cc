@@ -224,12 +224,19 @@ u32 watch_stall(rpcrdma_ep_core *core)
 	return stall.events;
 }
 
-/* Check the window again when the stall timer has ended. Return events. */
+/*
+ * When the stall timer has ended, close the connection if it has dropped a message, or
+ * check the window again. Return events.
+ */
 static u32 stall_over(rpcrdma_ep_core *core)
 {
 	const locked under(core);
 
 	core->stall_watched = false;
+	if (core->arrivals.dropped && is_open(core)) {
+		rpcrdma_conn_close(&core->conn, NO_MEMORY);
+		return RPCRDMA_EV_CLOSE;
+	}
 	return watch_stall(core);
 }
 
