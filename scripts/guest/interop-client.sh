@@ -298,6 +298,35 @@ auth_agreed()
 	do_umount $MNT
 }
 
+# Diffie-Hellman: 0 without, 1 if both ends have it, 2 not without, at each end. Either both
+# ends report the same group, or the mount fails.
+auth_groups_agreed()
+{
+	local here there group no_common='no algorithm for host authentication in common'
+	for here in 0 1 2; do
+		echo $here >$AUTH_PARAMETERS/auth_dh
+		for there in 0 1 2; do
+			on_server "echo $there >$AUTH_PARAMETERS/auth_dh"
+			case $here$there in
+			02|20)
+				auth_denied 4.2 "$no_common"
+				on_server "dmesg | tail -n 10 | grep '$no_common'"
+				continue ;;
+			00|01|10) group=none ;;
+			*) group=ffdhe3072 ;;
+			esac
+			do_mount 4.2 $MNT
+			connections | grep "^role=client .* auth=authenticated .* auth_dh=$group " ||
+				complain "the client does not report $group with auth_dh=$here, at the server $there"
+			on_server connections | grep "^role=server .* auth=authenticated .* auth_dh=$group " ||
+				complain "the server does not report $group with auth_dh=$there, at the client $here"
+			do_umount $MNT
+		done
+	done
+	echo 1 >$AUTH_PARAMETERS/auth_dh
+	on_server "echo 1 >$AUTH_PARAMETERS/auth_dh"
+}
+
 # The server has another secret.
 auth_disagreed()
 {
@@ -317,6 +346,20 @@ auth_ended()
 	on_server "give_secret $AUTH_CLIENT 'a secret of both hosts'"
 	[ "$(cat $MNT/hello)" = hello ]
 	do_umount $MNT
+}
+
+# A client that requires it, and the in-tree server
+auth_in_tree_server()
+{
+	on_server server_module in-tree
+	set_auth 2 2
+	auth_denied 3 'host authentication is required, and the peer has only version 1'
+	set_auth 1 1
+	do_mount 3 $MNT
+	[ "$(cat $MNT/hello)" = hello ]
+	check_protocol 1
+	do_umount $MNT
+	on_server "server_module ours; set_auth 2 2; echo $AUTH_SERVER >$AUTH_PARAMETERS/host_identity"
 }
 
 # In-tree has neither version 2 nor secrets.
@@ -343,8 +386,10 @@ case_auth()
 	MNT=/mnt/auth
 	t client-ours-server-ours/rpcrdma2/all/auth-modules 90 set_up ours ours 2
 	t client-ours-server-ours/rpcrdma2/nfs4.2/auth 90 auth_agreed
+	t client-ours-server-ours/rpcrdma2/nfs4.2/auth-groups 180 auth_groups_agreed
 	t client-ours-server-ours/rpcrdma2/nfs3/auth-wrong-secret 90 auth_disagreed
 	t client-ours-server-ours/rpcrdma2/nfs3/auth-ended 90 auth_ended
+	t client-ours-server-in-tree/rpcrdma1/nfs3/auth-required 150 auth_in_tree_server
 	t client-in-tree-server-ours/rpcrdma1/nfs3/auth-required 150 auth_in_tree
 	t client-ours-server-ours/rpcrdma2/all/auth-over 90 auth_over
 }
