@@ -167,7 +167,10 @@ struct rpcrdma_client_trial {
 	u8			version_high;
 };
 
-/* Set the version with which the next attempt begins. */
+/*
+ * Set the version with which the next attempt begins. If the server's address must prove an
+ * identity, that is not version 1. Sleeps.
+ */
 static void rpcrdma_client_choose(struct rpcrdma_client *client,
 				  struct rpcrdma_client_trial *t)
 {
@@ -181,6 +184,12 @@ static void rpcrdma_client_choose(struct rpcrdma_client *client,
 				     ktime_get_seconds(), params->version_low,
 				     t->version_high);
 	spin_unlock(&rpcrdma_versions_lock);
+	if (params->version_high < RPCRDMA_VERS_2 &&
+	    rpcrdma_auth_is_expected(client->requester.xprt.xprt_net,
+				     &client->requester.xprt.addr)) {
+		params->version_high = RPCRDMA_VERS_2;
+		params->version_low = RPCRDMA_VERS_2;
+	}
 	params->fallback_v1 = params->version_high < t->version_high;
 }
 

@@ -279,6 +279,13 @@ void rpcrdma_ep_count(struct rpcrdma_ep *ep, enum rpcrdma_counter counter);
 /* Return a counter of @net. */
 u64 rpcrdma_counted(struct net *net, enum rpcrdma_counter counter);
 
+/*
+ * Return true if a peer with the address @remote must prove an identity in @net, so that
+ * version 1 is refused, or if that could not be found out. Sleeps.
+ */
+bool rpcrdma_auth_is_expected(struct net *net,
+			      const struct sockaddr_storage *remote);
+
 /* Module start and end. rpcrdma_ep_exit() waits until no endpoint is left, too. */
 int rpcrdma_ep_init(void);
 void rpcrdma_ep_wait_all(void);

@@ -112,20 +112,20 @@ void rpcrdma_auth_exit_keys(void)
 }
 
 /*
- * Find a key for the network namespace of @ep: of @type, if that is the initial one. Work
+ * Find a key for the network namespace @net: of @type, if that is the initial one. Work
  * items have the kernel's credentials, which are root's. Sleeps.
  */
-static struct key *rpcrdma_auth_key(const struct rpcrdma_ep *ep,
-				    struct key_type *type, const char *name)
+static struct key *rpcrdma_auth_key(struct net *net, struct key_type *type,
+				    const char *name)
 {
 	/* Memory reclaim may wait for this connection. */
 	unsigned int nofs = memalloc_nofs_save();
 	struct key *key;
 
-	if (net_eq(ep->net, &init_net))
+	if (net_eq(net, &init_net))
 		key = request_key(type, name, NULL);
 	else
-		key = request_key_net(&rpcrdma_key_type, name, ep->net, NULL);
+		key = request_key_net(&rpcrdma_key_type, name, net, NULL);
 	memalloc_nofs_restore(nofs);
 	return key;
 }
@@ -195,7 +195,7 @@ static int rpcrdma_auth_secret(const struct rpcrdma_ep *ep,
 	int rc;
 
 	snprintf(name, sizeof(name), RPCRDMA_AUTH_PREFIX "%s", req->identity);
-	key = rpcrdma_auth_key(ep, &key_type_logon, name);
+	key = rpcrdma_auth_key(ep->net, &key_type_logon, name);
 	if (IS_ERR(key))
 		return PTR_ERR(key);
 	down_read(&key->sem);
@@ -219,10 +219,10 @@ static int rpcrdma_auth_secret(const struct rpcrdma_ep *ep,
  * Copy the identity in a key of the type "user". Sleeps.
  * Return: 0; -ENOKEY, and no identity, if there is no such key; or another negative errno.
  */
-static int rpcrdma_auth_named(const struct rpcrdma_ep *ep, const char *name,
+static int rpcrdma_auth_named(struct net *net, const char *name,
 			      char identity[RPCRDMA_AUTH_MAX_IDENTITY + 1])
 {
-	struct key *key = rpcrdma_auth_key(ep, &key_type_user, name);
+	struct key *key = rpcrdma_auth_key(net, &key_type_user, name);
 	const struct user_key_payload *payload;
 	int rc;
 
@@ -255,7 +255,7 @@ void rpcrdma_auth_exit_keys(void)
 {
 }
 
-static int rpcrdma_auth_named(const struct rpcrdma_ep *ep, const char *name,
+static int rpcrdma_auth_named(struct net *net, const char *name,
 			      char identity[RPCRDMA_AUTH_MAX_IDENTITY + 1])
 {
 	*identity = '\0';
@@ -279,14 +279,15 @@ static int rpcrdma_auth_secret(const struct rpcrdma_ep *ep,
  * that key cannot be used, no peer with that address is accepted. Sleeps.
  * Return: 0, and an identity or ""; or a negative errno.
  */
-static int rpcrdma_auth_expected(struct rpcrdma_ep *ep,
+static int rpcrdma_auth_expected(struct net *net,
+				 const struct sockaddr_storage *remote,
 				 char identity[RPCRDMA_AUTH_MAX_IDENTITY + 1])
 {
 	char name[sizeof(RPCRDMA_AUTH_PEER) + INET6_ADDRSTRLEN];
 	int rc;
 
-	snprintf(name, sizeof(name), RPCRDMA_AUTH_PEER "%pISc", &ep->remote);
-	rc = rpcrdma_auth_named(ep, name, identity);
+	snprintf(name, sizeof(name), RPCRDMA_AUTH_PEER "%pISc", remote);
+	rc = rpcrdma_auth_named(net, name, identity);
 	if (rc == -ENOKEY)
 		return 0;
 	if (rc == -ENOMEM)
@@ -312,10 +313,10 @@ static int rpcrdma_auth_own(const struct rpcrdma_ep *ep,
 
 	if (ep->client) {
 		snprintf(name, sizeof(name), RPCRDMA_AUTH_OWN "%pISc", &ep->remote);
-		rc = rpcrdma_auth_named(ep, name, own);
+		rc = rpcrdma_auth_named(ep->net, name, own);
 	}
 	if (rc == -ENOKEY && !net_eq(ep->net, &init_net))
-		rc = rpcrdma_auth_named(ep, RPCRDMA_AUTH_SELF, own);
+		rc = rpcrdma_auth_named(ep->net, RPCRDMA_AUTH_SELF, own);
 	if (rc == -ENOMEM)
 		return rc;
 	if (rc == -ENOKEY) {
@@ -422,11 +423,19 @@ static struct rpcrdma_hostauth *rpcrdma_auth_alloc(struct rpcrdma_ep *ep,
 	return auth;
 }
 
+bool rpcrdma_auth_is_expected(struct net *net,
+			      const struct sockaddr_storage *remote)
+{
+	char identity[RPCRDMA_AUTH_MAX_IDENTITY + 1];
+
+	return rpcrdma_auth_expected(net, remote, identity) || *identity;
+}
+
 /* Require authentication of a peer whose address must prove an identity. */
 static int rpcrdma_auth_expect(struct rpcrdma_ep *ep)
 {
 	char identity[RPCRDMA_AUTH_MAX_IDENTITY + 1];
-	int rc = rpcrdma_auth_expected(ep, identity);
+	int rc = rpcrdma_auth_expected(ep->net, &ep->remote, identity);
 
 	if (rc || !*identity)
 		return rc;
