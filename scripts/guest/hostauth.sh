@@ -376,6 +376,31 @@ namespace_is_refused()
 	auth_mounts 3 authenticated authenticated
 }
 
+# open_client ADDRESS: print both ends of the open connection of a client with that address
+open_client() { connections | grep "^role=client .*state=open " | grep -oE "local=$1:[0-9]+ remote=[^ ]*"; }
+open_client_changes() { [ "$(open_client $1)" != "$2" ]; }
+
+# The host and the container are mounted, and the server has proven the same identity to both.
+# Each of them ends connections of its own namespace only.
+auth_ends_in_namespace()
+{
+	local host container
+	host=$(open_client $ADDR4)
+	container=$(open_client $AUTH_NET_ADDR)
+	[ -n "$host" ] && [ -n "$container" ] || complain "not both are connected" || return
+	echo $AUTH_IDENTITY >$AUTH_PARAMETERS/end_identity
+	wait_for 30 open_client_changes $ADDR4 "$host"
+	ls $MNT >/dev/null
+	host=$(open_client $ADDR4)
+	[ -n "$host" ] || complain "the host is not connected again"
+	[ "$(open_client $AUTH_NET_ADDR)" = "$container" ] || complain "the host ended the container's connection"
+	in_namespace bash -c "echo $AUTH_IDENTITY >$AUTH_PARAMETERS/end_identity"
+	wait_for 30 open_client_changes $AUTH_NET_ADDR "$container"
+	[ "$(open_client $ADDR4)" = "$host" ] || complain "the container ended the host's connection"
+	ls /mnt-auth >/dev/null
+	[ -n "$(open_client $AUTH_NET_ADDR)" ] || complain "the container is not connected again"
+}
+
 auth_namespace_client()
 {
 	local secret='a secret of a container, 32 bytes' id
@@ -396,6 +421,7 @@ auth_namespace_client()
 		[ "$(connections | grep -c "^role=server .* auth=authenticated .*identity=$id .*state=open ")" -eq 1 ] ||
 			complain "the server does not report $id"
 	done
+	auth_ends_in_namespace || return
 	umount /mnt-auth
 	umount $MNT
 	drop_secret $AUTH_CONTAINER

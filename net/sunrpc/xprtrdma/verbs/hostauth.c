@@ -12,7 +12,9 @@
 #include <linux/key.h>
 #include <linux/module.h>
 #include <linux/moduleparam.h>
+#include <linux/nsproxy.h>
 #include <linux/random.h>
+#include <linux/sched.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <linux/string.h>
@@ -34,8 +36,9 @@ MODULE_PARM_DESC(host_identity,
 		 "identity of this host in host authentication, by default its name");
 
 /*
- * End the connections of an identity, after its secret was revoked or replaced. Those that
- * have no valid secret then do not open again if it is required.
+ * End the connections of an identity in the caller's network namespace, to which its secret
+ * belongs, after that was revoked or replaced. Those that have no valid secret then do not
+ * open again if it is required.
  */
 static int rpcrdma_auth_end(const char *value, const struct kernel_param *kp)
 {
@@ -48,7 +51,8 @@ static int rpcrdma_auth_end(const char *value, const struct kernel_param *kp)
 	if (!rpcrdma_auth_identity_ok(identity))
 		return -EINVAL;
 	while ((ep = rpcrdma_ep_next(ep))) {
-		if (rpcrdma_locked(&ep->lock,
+		if (net_eq(ep->net, current->nsproxy->net_ns) &&
+		    rpcrdma_locked(&ep->lock,
 				   rpcrdma_auth_involves(&ep->core.conn, identity)))
 			rpcrdma_ep_close(ep, "an administrator ended the connections of an identity");
 	}
@@ -60,7 +64,7 @@ static const struct kernel_param_ops rpcrdma_auth_end_ops = {
 };
 module_param_cb(end_identity, &rpcrdma_auth_end_ops, NULL, 0200);
 MODULE_PARM_DESC(end_identity,
-		 "write an identity to end the connections that it has proven");
+		 "write an identity to end the connections of this network namespace that it has proven");
 
 /* Copy the identity of this host, which is that of its initial network namespace. */
 static void rpcrdma_auth_host(char own[RPCRDMA_AUTH_MAX_IDENTITY + 2])
