@@ -49,7 +49,8 @@ TEST(Counters, EachHasItsName)
 	       { RPCRDMA_COUNT_AUTHS_DONE, "auths_done" },
 	       { RPCRDMA_COUNT_AUTHS_DH, "auths_dh" },
 	       { RPCRDMA_COUNT_AUTHS_FAILED, "auths_failed" },
-	       { RPCRDMA_COUNT_AUTHS_UNAVAILABLE, "auths_unavailable" } })
+	       { RPCRDMA_COUNT_AUTHS_UNAVAILABLE, "auths_unavailable" },
+	       { RPCRDMA_COUNT_PULLS_OVERDUE, "pulls_overdue" } })
 		EXPECT_STREQ(rpcrdma_counter_info(counter)->name, name);
 }
 

@@ -102,6 +102,7 @@ static void pull_never_done(struct kunit *test)
 {
 	struct loop_pair *pair = test->priv;
 	struct loop_side *c = &pair->client, *s = &pair->server;
+	u64 overdue = rpcrdma_counted(&init_net, RPCRDMA_COUNT_PULLS_OVERDUE);
 	u32 xid = c->xid;
 	int i;
 
@@ -114,6 +115,8 @@ static void pull_never_done(struct kunit *test)
 	KUNIT_EXPECT_GT(test, loop_valid_handles(), 0U);
 	KUNIT_EXPECT_TRUE(test, loop_wait_until(s, loop_all_released(s)));
 	KUNIT_EXPECT_EQ(test, loop_counters(s)->dones_overdue, 3ULL);
+	KUNIT_EXPECT_EQ(test, rpcrdma_counted(&init_net, RPCRDMA_COUNT_PULLS_OVERDUE),
+			overdue + 3);
 	KUNIT_EXPECT_EQ(test, s->ep->core.conn.exposed_octets, 0U);
 	KUNIT_EXPECT_EQ(test, loop_valid_handles(), 0U);
 	for (i = 0; i < 3; i++)

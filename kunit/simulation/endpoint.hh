@@ -248,6 +248,7 @@ public:
 	 * fault.
 	 */
 	void excuse(const list_head *list);
+	void pull_overdue(const rpcrdma_pull_entry *x);
 	bool invalidated(list_head *list, u32 handle);
 	void check_invalidated(u32 handle);
 	void invalidate(list_head *list, std::function<void(bool)> ended);

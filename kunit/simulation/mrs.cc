@@ -81,6 +81,12 @@ void endpoint::unmap_mrs(list_head *list, bool open)
 	to_notify_ |= open && used && mrs_wanted_;
 }
 
+void endpoint::pull_overdue(const rpcrdma_pull_entry *x)
+{
+	due_[RPCRDMA_COUNT_PULLS_OVERDUE]++;
+	excuse(&x->mrs);
+}
+
 void endpoint::excuse(const list_head *list)
 {
 	for (list_head *at = list->next; at != list; at = at->next)
@@ -369,7 +375,7 @@ void rpcrdma_port_invalidated(struct rpcrdma_ep_core *core, u32 handle)
  */
 void rpcrdma_port_overdue(const struct rpcrdma_pull_entry *x)
 {
-	of(x->core).excuse(&x->mrs);
+	of(x->core).pull_overdue(x);
 }
 
 void rpcrdma_port_chain_inv(struct rpcrdma_inv *inv, struct rpcrdma_mr *mr)

@@ -311,6 +311,9 @@ COUNTED = {
                          "more nfsd threads"),
     "refused_no_memory": (ERROR, "clients were rejected for lack of memory",
                           "raise sunrpc.svc_rdma.max_memory"),
+    "pulls_overdue": (WARNING, "Replies were not pulled in time, counting connections that "
+                      "have ended", "look for a client that hangs; if it is only slow, raise "
+                      "sunrpc.svc_rdma.done_timeout"),
     "mr_shortages": (WARNING, "times the device had too few memory regions",
                      "fewer connections (nconnect), or a device with more of them"),
     "map_failures": (WARNING, "times memory could not be mapped for the device",

@@ -46,10 +46,11 @@ constexpr rpcrdma_number COUNTERS[] = {
 	{ "auths_no_hash", "connections", RPCRDMA_COUNTER },
 	{ "auths_malformed", "connections", RPCRDMA_COUNTER },
 	{ "auths_unavailable", "connections", RPCRDMA_COUNTER },
+	{ "pulls_overdue", "replies", RPCRDMA_COUNTER },
 };
 static_assert(sizeof(COUNTERS) / sizeof(COUNTERS[0]) == RPCRDMA_NR_COUNTERS);
-static_assert(RPCRDMA_NR_COUNTERS - RPCRDMA_COUNT_AUTHS_REFUSED ==
-	      RPCRDMA_NR_AUTH_RESULTS - RPCRDMA_AUTH_REFUSED);
+static_assert(RPCRDMA_COUNT_AUTHS_UNAVAILABLE - RPCRDMA_COUNT_AUTHS_REFUSED ==
+	      RPCRDMA_NR_AUTH_RESULTS - 1 - RPCRDMA_AUTH_REFUSED);
 
 rpcrdma_counter counter_of_rejection(int reason)
 {

@@ -53,7 +53,9 @@ rpcrdma_pull_entry *next_overdue(rpcrdma_ep_core *core)
 	const rpcrdma_overdue overdue =
 		rpcrdma_conn_overdue(&core->conn, rpcrdma_port_now_ms(core));
 
-	if (!overdue.exposure && overdue.wait)
+	if (overdue.exposure)
+		rpcrdma_port_count(core, RPCRDMA_COUNT_PULLS_OVERDUE);
+	else if (overdue.wait)
 		rpcrdma_port_arm_overdue(core, overdue.wait);
 	return overdue.exposure;
 }
