@@ -219,6 +219,27 @@ test_tools()
 	inside rpcrdma-ping 192.0.2.1
 	[ $? -eq 2 ] || { echo "rpcrdma-ping finds a device"; return 1; }
 	[ -e "$root/usr/share/man/man8/rpcrdma-ctl.8.gz" ] || { echo "there is no rpcrdma-ctl(8)"; return 1; }
+	test_secrets
+}
+
+# The service that loads secrets is valid, not enabled, and loads what only root can read.
+test_secrets()
+{
+	local unit
+	unit=$(cd "$root" && find lib/systemd/system usr/lib/systemd/system -name rpcrdma-secrets.service | head -n 1)
+	[ -n "$unit" ] || { echo "there is no rpcrdma-secrets.service"; return 1; }
+	! find "$root/etc/systemd/system" -name rpcrdma-secrets.service | grep . || { echo "the service is enabled"; return 1; }
+	grep -qx 'ExecStart=/usr/bin/rpcrdma-ctl secrets' "$root/$unit" || { echo "the service calls another program"; return 1; }
+	if [ -x "$root/usr/bin/systemd-analyze" ]; then
+		inside systemd-analyze verify --man=no --recursive-errors=no "/$unit" || return
+	elif command -v systemd-analyze >/dev/null; then
+		systemd-analyze verify --man=no --recursive-errors=no --root="$root" "/$unit" >"$dir/said" 2>&1 || return
+	fi
+	(umask 077 && mkdir -p "$root/etc/rpcrdma/secrets")
+	head -c 32 /dev/urandom >"$root/etc/rpcrdma/secrets/open.example.test"
+	inside rpcrdma-ctl secrets
+	said 1 'open.example.test: not loaded: others than root have access' || return
+	rm -r "$root/etc/rpcrdma"
 }
 
 # As the service at boot does

@@ -89,8 +89,11 @@ for_good()
 	documented administration '/mnt  nfs  proto=rdma' >/etc/fstab
 	documented administration '^Description=Soft-RoCE' >$UNITS/rxe0.service
 	mkdir -p /mnt
+	sed "s|@bindir@|$PWD/scripts/tools/ctl|" scripts/tools/ctl/rpcrdma-secrets.service.in >$UNITS/rpcrdma-secrets.service
+	documented administration 'etc.rpcrdma.secrets.client' >/tmp/commands
+	bash -e /tmp/commands
 	# --now has no effect before the boot.
-	systemctl -q enable rxe0
+	systemctl -q enable rxe0 rpcrdma-secrets
 }
 
 # These were started, and did not fail.
@@ -100,6 +103,25 @@ units_up()
 	rdma link show
 	grep "^rdma $PORT$" /proc/fs/nfsd/portlist
 	check_module
+}
+
+# The secret of the documents' example is loaded, and others when the unit reloads. One that
+# anybody can read is not.
+secrets_loaded()
+{
+	systemctl is-active rpcrdma-secrets || { systemctl status --no-pager rpcrdma-secrets; false; }
+	keyctl search @u logon rpcrdma:client.example.test
+	head -c 32 /dev/urandom >/etc/rpcrdma/secrets/another.example.test
+	chmod 600 /etc/rpcrdma/secrets/another.example.test
+	! keyctl search @u logon rpcrdma:another.example.test || complain "it is loaded already"
+	systemctl reload rpcrdma-secrets
+	keyctl search @u logon rpcrdma:another.example.test
+	head -c 32 /dev/urandom >/etc/rpcrdma/secrets/open.example.test
+	chmod 644 /etc/rpcrdma/secrets/open.example.test
+	! systemctl reload rpcrdma-secrets || complain "the unit does not report a file that is not loaded"
+	! keyctl search @u logon rpcrdma:open.example.test || complain "a secret that anybody can read is loaded"
+	journalctl -u rpcrdma-secrets | grep 'open.example.test: not loaded: others than root have access'
+	systemctl is-active rpcrdma-secrets
 }
 
 mounted()
@@ -160,6 +182,7 @@ fi
 
 SECONDS=0
 t units 60 units_up
+t secrets 60 secrets_loaded
 t mount 120 mounted
 t another-module 120 changed
 t firewall 60 filtered

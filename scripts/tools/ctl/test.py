@@ -12,6 +12,7 @@ import pathlib
 import re
 import shutil
 import struct
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -20,7 +21,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 TOP = HERE.parents[2]
 sys.path.insert(0, str(HERE))
 
-from rpcrdma_ctl import doctor, main, metrics, netlink, status, top  # noqa: E402
+from rpcrdma_ctl import doctor, main, metrics, netlink, secrets, status, top  # noqa: E402
 from rpcrdma_ctl import reload as reloading  # noqa: E402
 from rpcrdma_ctl.system import NO_PROGRAM, System  # noqa: E402
 
@@ -99,9 +100,12 @@ class Host(System):
         self.failing = ()       # programs
         self.missing = ()
         self.starts = lambda: None
+        self.keys = {}          # serial of a namespace's keys, by name
+        self.added = {}
         self.is_root = lambda: True
         self.file("/proc/sys/kernel/osrelease", KERNEL)
         self.file("/proc/sys/kernel/hostname", "host.test")
+        self.network("net:[1]")
         self.file("/sys/module/rpcrdma/version", "0.2")
         self.file("/sys/module/rpcrdma/srcversion", "A1")
         self.file("/sys/module/rpcrdma/refcnt", "0")
@@ -126,6 +130,14 @@ class Host(System):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text + "\n", encoding="utf-8")
 
+    def network(self, namespace):
+        """Be in a network namespace. That of the host is net:[1]."""
+        for process, name in (("1", "net:[1]"), ("self", namespace)):
+            link = pathlib.Path(self.path(f"/proc/{process}/ns/net"))
+            link.parent.mkdir(parents=True, exist_ok=True)
+            link.unlink(missing_ok=True)
+            link.symlink_to(name)
+
     def gid(self, index, gid, kind="RoCE v2", netdev="eth0"):
         port = "/sys/class/infiniband/rxe0/ports/1"
         self.file(f"{port}/gids/{index}", gid)
@@ -147,7 +159,14 @@ class Host(System):
             raise netlink.Unavailable
         return self.family
 
-    def run(self, *command):
+    def keyctl(self, command, given):
+        if command[1] == "search":
+            serial = self.keys.get(command[4])
+            return (0, f"{serial}\n") if serial else (1, "no such key")
+        self.added[command[2], command[3]] = given
+        return 0, "12345\n"
+
+    def run(self, *command, given=b""):
         self.ran.append(command)
         if command[0] in self.missing:
             return NO_PROGRAM, "no such file"
@@ -157,6 +176,8 @@ class Host(System):
             self.starts()
         if command[0] == "ip":
             return 0, self.route
+        if command[0] == "keyctl":
+            return self.keyctl(command, given)
         if command[0] == "ping":
             size = int(command[command.index("-s") + 1])
             return int(self.lost is not None and size >= self.lost), ""
@@ -375,10 +396,10 @@ class Doctor(Test):
             self.host.family.count(name, 1)
             self.assertIn(what, self.run_tool("doctor")[1])
 
-    def key(self, flags="I--Q---", expires="perm", name="host.test", length=32):
+    def key(self, flags="I--Q---", expires="perm", name="host.test", length=32, kind="logon"):
         self.host.file("/proc/keys",
                        "0c1995e8 I--Q---     1 perm 1f3f0000     0 65534 keyring   _uid_ses.0: 1\n"
-                       f"1d2c3b4a {flags}     1 {expires} 3f010000     0     0 logon     "
+                       f"1d2c3b4a {flags}     1 {expires} 3f010000     0     0 {kind:9} "
                        f"rpcrdma:{name}: {length}")
 
     def require(self, name):
@@ -425,6 +446,39 @@ class Doctor(Test):
         self.key(expires="expd")
         self.only("auth-revoked")
 
+    def test_auth_of_a_namespace(self):
+        """Keys of a namespace have a type of their own, and count in that one only."""
+        self.require("host_auth")
+        self.key(kind="rpcrdma")
+        self.only("auth-no-secret")
+        self.host.network("net:[2]")
+        # That of another namespace has the same name.
+        self.only("auth-no-secret")
+        self.assertIn("keyctl padd rpcrdma rpcrdma:host.test", self.run_tool("doctor")[1])
+        self.host.keys["rpcrdma:host.test"] = 0x1d2c3b4b
+        self.only("auth-no-secret")
+        self.host.keys["rpcrdma:host.test"] = 0x1d2c3b4a
+        self.only()
+        self.key()
+        self.only("auth-no-secret")
+
+    def test_auth_identity_of_a_namespace(self):
+        """A key has the identity, and cannot be read: any usable secret may be of it."""
+        self.require("host_auth")
+        self.host.network("net:[2]")
+        self.host.keys["rpcrdma-identity"] = 5
+        self.only("auth-no-secret")
+        self.key(kind="rpcrdma", name="web.test")
+        self.host.keys["rpcrdma:web.test"] = 0x1d2c3b4a
+        self.only()
+
+    def test_auth_bad_keys_of_a_namespace(self):
+        self.key(kind="rpcrdma", length=15)
+        self.only("auth-short-secret")
+        self.assertIn("from within that namespace", self.run_tool("doctor")[1])
+        self.key(kind="rpcrdma", flags="IR-Q---")
+        self.only("auth-revoked")
+
     def test_exit_status(self):
         self.host.family.count("drains_failed", 1)
         self.assertEqual(self.run_tool("doctor")[0], 2)
@@ -433,6 +487,125 @@ class Doctor(Test):
         code, text = self.run_tool("doctor", "--json")
         self.assertEqual(code, 1)
         self.assertEqual(json.loads(text)[0]["name"], "mr-shortages")
+
+
+class Secrets(unittest.TestCase):
+    """The files of secrets, and who has access to them"""
+
+    def setUp(self):
+        Test.setUp(self)
+        self.folder = pathlib.Path(self.host.path(secrets.FOLDER))
+        self.folder.mkdir(mode=0o700, parents=True)
+        self.secret("a.test", b"0123456789abcdef")
+
+    def secret(self, name, content, mode=0o600):
+        path = self.folder / name
+        path.write_bytes(content)
+        path.chmod(mode)
+
+    def load(self, owner=None):
+        out = io.StringIO()
+        owner = os.getuid() if owner is None else owner
+        return secrets.load(self.host, out, secrets.FOLDER, owner), out.getvalue()
+
+    def refused(self, reason, name="b.test"):
+        code, text = self.load()
+        self.assertEqual(code, 1)
+        self.assertIn(f"{secrets.FOLDER}/{name}: not loaded: {reason}", text)
+        self.assertIn("1 secret loaded", text)
+        self.assertEqual(list(self.host.added), [("logon", "rpcrdma:a.test")])
+
+    def test_load(self):
+        # Bytes are secrets, not lines.
+        self.secret("b.test", b"\0 16 bytes and \xff\n")
+        self.secret(".b.test.swp", b"not a secret, but a file of an editor", 0o644)
+        self.assertEqual(self.load(), (0, "2 secrets loaded\n"))
+        self.assertEqual(self.host.added,
+                         {("logon", "rpcrdma:a.test"): b"0123456789abcdef",
+                          ("logon", "rpcrdma:b.test"): b"\0 16 bytes and \xff\n"})
+        # No argument of a program has a secret.
+        self.assertNotIn("0123456789abcdef", str(self.host.ran))
+
+    def test_namespace(self):
+        self.host.network("net:[2]")
+        self.assertEqual(self.load()[0], 0)
+        self.assertEqual(list(self.host.added), [("rpcrdma", "rpcrdma:a.test")])
+
+    def test_command(self):
+        self.folder.rename(self.folder.parent / "other")
+        code, text = self.run_command("/etc/rpcrdma/other")
+        self.assertEqual((code, text), (0, "1 secret loaded\n") if not os.getuid() else
+                         (1, "/etc/rpcrdma/other: nothing is loaded: it does not belong to root\n"))
+        self.assertEqual(self.run_command()[0], 3)
+
+    def run_command(self, *folder):
+        out = io.StringIO()
+        return main.main(["secrets", *folder], self.host, out), out.getvalue()
+
+    def test_modes(self):
+        for mode in (0o640, 0o604, 0o620, 0o602, 0o644, 0o660):
+            self.secret("b.test", b"0123456789abcdef", mode)
+            self.refused("others than root have access")
+
+    def test_owner(self):
+        code, text = self.load(os.getuid() + 1)
+        self.assertEqual((code, self.host.added), (1, {}))
+        self.assertIn("nothing is loaded: it does not belong to root", text)
+
+    def test_folder(self):
+        """Who can write to the folder can replace secrets, and needs no access to files."""
+        for mode in (0o720, 0o702, 0o777):
+            self.folder.chmod(mode)
+            code, text = self.load()
+            self.assertEqual((code, self.host.added), (1, {}))
+            self.assertIn("nothing is loaded: others than root have access", text)
+        self.folder.chmod(0o755)
+        self.assertEqual(self.load()[0], 0)
+
+    def test_link(self):
+        (self.folder / "b.test").symlink_to("a.test")
+        self.refused("")
+
+    def test_no_file(self):
+        os.mkfifo(self.folder / "b.test", 0o600)
+        self.refused("it is not a file")
+
+    def test_lengths(self):
+        for length in (0, 15, 32768):
+            self.secret("b.test", b"x" * length)
+            self.refused(f"it has {min(length, 32768)} bytes")
+        self.secret("b.test", b"x" * 32767)
+        self.assertEqual(self.load()[0], 0)
+
+    def test_names(self):
+        for name in ("a b", "x" * 129, "\u00e4.test"):
+            self.secret(name, b"0123456789abcdef")
+            self.refused("the name is not a valid identity", name)
+            (self.folder / name).unlink()
+
+    def test_no_keyctl(self):
+        self.host.missing = ("keyctl",)
+        code, text = self.load()
+        self.assertEqual(code, 1)
+        self.assertIn("install keyutils", text)
+
+    def test_unit(self):
+        """systemd accepts the unit, which calls what is installed."""
+        if not shutil.which("systemd-analyze"):
+            self.skipTest("there is no systemd-analyze")
+        folder = pathlib.Path(self.host.path("/unit"))
+        subprocess.run(["make", "-s", "-C", str(HERE), "install", f"DESTDIR={folder}",
+                        "PREFIX=/usr"], check=True)
+        unit = folder / "usr/lib/systemd/system/rpcrdma-secrets.service"
+        text = unit.read_text("utf-8")
+        self.assertIn("ExecStart=/usr/bin/rpcrdma-ctl secrets\n", text)
+        self.assertTrue(os.access(folder / "usr/bin/rpcrdma-ctl", os.X_OK))
+        unit.write_text(text.replace("/usr/bin/", f"{folder}/usr/bin/"), encoding="utf-8")
+        done = subprocess.run(["systemd-analyze", "verify", "--man=no", "--recursive-errors=no",
+                               str(unit)],
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                              check=False)
+        self.assertEqual((done.returncode, done.stdout), (0, ""))
 
 
 class Counters(unittest.TestCase):

@@ -4,7 +4,7 @@
 import os
 import re
 
-from . import netlink
+from . import netlink, secrets
 from .netlink import text
 from .status import uses_rdma
 
@@ -254,36 +254,48 @@ def check_mounts(system, report):
 # ---- Host authentication ----
 
 REQUIRED = "2"          # value of host_auth and svc_host_auth
-SHORTEST_SECRET = 16    # bytes
 
 
 def check_auth(system, report):
-    secrets = system.secrets()
-    if secrets is None:
+    found = system.secrets()
+    if found is None:
         return
-    own, usable = system.identity(), [name for name, length in secrets.items()
-                                      if length >= SHORTEST_SECRET]
-    for name, length in secrets.items():
-        if 0 < length < SHORTEST_SECRET:
-            report.add("auth-short-secret", ERROR,
-                       f"the secret of {name} has {length} bytes, and is not used",
-                       f"keyctl padd logon rpcrdma:{name} @u, with at least "
-                       f"{SHORTEST_SECRET} random bytes, at both hosts")
-        elif not length:
-            report.add("auth-revoked", WARNING,
-                       f"the secret of {name} is revoked or has expired",
-                       f"a new one at both hosts, or keyctl unlink to forget it")
-    if system.parameter("host_auth") == REQUIRED and own not in usable:
+    kind = system.key_type()
+    usable = [secret["identity"] for secret in found
+              if secret["here"] and secret["length"] >= secrets.SHORTEST]
+    for secret in found:
+        check_secret(report, secret)
+    own = system.identity()
+    # In a namespace, an identity of its own is in a key that cannot be read.
+    has_own = own in usable if own else usable
+    if system.parameter("host_auth") == REQUIRED and not has_own:
         report.add("auth-no-secret", ERROR,
-                   f"servers must authenticate (host_auth=2), and this host has no secret as {own}",
-                   f"keyctl padd logon rpcrdma:{own} @u, as root; host_identity, if the "
-                   "secret has another name")
+                   "servers must authenticate (host_auth=2), and this host has no secret" +
+                   (f" as {own}" if own else " of this network namespace"),
+                   f"keyctl padd {kind} rpcrdma:{own or 'IDENTITY'} @u, as root; "
+                   "host_identity, if the secret has another name")
     if system.parameter("svc_host_auth") == REQUIRED and system.nfsd()["rdma_ports"] and \
        not usable:
         report.add("auth-no-secret", ERROR,
                    "clients must authenticate (svc_host_auth=2), and there is no secret of "
                    "any client",
-                   "keyctl padd logon rpcrdma:CLIENT @u, as root, for each client")
+                   f"keyctl padd {kind} rpcrdma:CLIENT @u, as root, for each client")
+
+
+def check_secret(report, secret):
+    name, of = secret["identity"], ""
+    if secret["type"] == "rpcrdma":
+        of = ", a key of a network namespace,"
+    if not secret["length"]:
+        report.add("auth-revoked", WARNING,
+                   f"the secret of {name}{of} is revoked or has expired",
+                   "a new one at both hosts, or keyctl unlink to forget it")
+    elif secret["length"] < secrets.SHORTEST:
+        report.add("auth-short-secret", ERROR,
+                   f"the secret of {name}{of} has {secret['length']} bytes, and is not used",
+                   f"keyctl padd {secret['type']} rpcrdma:{name} @u" +
+                   (", from within that namespace," if of else ",") +
+                   f" with at least {secrets.SHORTEST} random bytes, at both hosts")
 
 
 # ---- Counters ----

@@ -6,7 +6,7 @@ import json
 import sys
 import time
 
-from . import doctor, metrics, netlink, reload, status, top, trace
+from . import doctor, metrics, netlink, reload, secrets, status, top, trace
 from .system import System
 
 
@@ -18,7 +18,7 @@ def arguments():
 
     def command(name, summary):
         sub = commands.add_parser(name, help=summary, description=summary)
-        if name not in ("reload", "metrics", "trace"):
+        if name not in ("reload", "metrics", "trace", "secrets"):
             sub.add_argument("--json", action="store_true", help="print JSON")
         return sub
 
@@ -46,6 +46,9 @@ def arguments():
                      help="to wait for the end of connections (default 30)")
     sub = command("metrics", "print metrics for node_exporter's textfile collector")
     sub.add_argument("-o", "--output", metavar="FILE", help="replace this file")
+    sub = command("secrets", "load the secrets of host authentication from files")
+    sub.add_argument("folder", nargs="?", default=secrets.FOLDER, metavar="FOLDER",
+                     help=f"a file for each identity (default {secrets.FOLDER})")
     return parser
 
 
@@ -119,8 +122,13 @@ def run_metrics(system, options, out):
     return 0
 
 
+def run_secrets(system, options, out):
+    return secrets.load(system, out, options.folder)
+
+
 RUN = {"status": run_status, "doctor": run_doctor, "top": run_top, "events": run_events,
-       "trace": run_trace, "reload": run_reload, "metrics": run_metrics}
+       "trace": run_trace, "reload": run_reload, "metrics": run_metrics,
+       "secrets": run_secrets}
 
 
 def main(argv=None, system=None, out=sys.stdout):

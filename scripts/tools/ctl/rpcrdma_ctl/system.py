@@ -40,14 +40,21 @@ class System:
         return ["/" + os.path.relpath(name, self.root)
                 for name in sorted(glob.glob(self.path(pattern)))]
 
-    def run(self, *command):
-        """Return the exit status of a program, and its output."""
+    def link(self, name):
+        """Return the target of a symbolic link, or None."""
+        try:
+            return os.readlink(self.path(name))
+        except OSError:
+            return None
+
+    def run(self, *command, given=b""):
+        """Return the exit status of a program that gets an input, and its output."""
         try:
             done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                                  text=True, check=False, timeout=30)
+                                  input=given, check=False, timeout=30)
         except (OSError, subprocess.TimeoutExpired) as error:
             return NO_PROGRAM, str(error)
-        return done.returncode, done.stdout
+        return done.returncode, done.stdout.decode("utf-8", "replace")
 
     def netlink(self):
         """Return the netlink family; raise netlink.Unavailable if there is none."""
@@ -103,23 +110,65 @@ class System:
         return (self.read(f"/sys/module/{MODULE}/parameters/{name}") or "").strip()
 
     def identity(self):
-        """Return the identity of this host in host authentication."""
+        """
+        Return the identity of this host in host authentication, or "" if a key has it, which
+        cannot be read.
+        """
+        if self.key_type() == "rpcrdma" and \
+           not self.run("keyctl", "search", "@u", "rpcrdma", "rpcrdma-identity")[0]:
+            return ""
         return self.parameter("host_identity") or self.read("/proc/sys/kernel/hostname") or ""
+
+    def in_initial_network(self):
+        """
+        Return whether this is the host's network namespace. Secrets of other ones are keys of
+        the type "rpcrdma". A container with processes of its own cannot tell, but its root
+        does not see the keys of the host's root.
+        """
+        return self.link("/proc/self/ns/net") == self.link("/proc/1/ns/net")
+
+    def key_type(self):
+        return "logon" if self.in_initial_network() else "rpcrdma"
 
     def secrets(self):
         """
-        Return the length of each secret by identity, 0 if it is revoked or has expired.
-        Only root sees them: without any key, it is not known whether there are some.
+        Return the secrets, whichever network namespace they are for: identity, type of the key,
+        length, which is 0 if it is revoked or has expired, and whether they are used in this
+        namespace. Only root sees them: without any key, it is not known whether there are some.
         """
-        result = {}
+        result = []
         for line in (self.read("/proc/keys") or "").splitlines():
             words = line.split(None, 8)
             match = re.fullmatch(r"rpcrdma:(\S+): (\d+)", words[8].strip()) \
-                if len(words) == 9 and words[7] == "logon" else None
-            if match:
-                usable = not set("RDNi") & set(words[1]) and words[3] != "expd"
-                result[match[1]] = int(match[2]) if usable else 0
+                if len(words) == 9 and words[7] in ("logon", "rpcrdma") else None
+            if not match:
+                continue
+            valid = not set("RDNi") & set(words[1]) and words[3] != "expd"
+            result.append({"identity": match[1], "type": words[7],
+                           "length": int(match[2]) if valid else 0,
+                           "here": self._is_found(words[0], words[7], match[1])})
         return result if result or self.is_root() else None
+
+    def _is_found(self, serial, kind, identity):
+        """Return whether the module finds this key for this namespace."""
+        if kind != self.key_type():
+            return False
+        if kind == "logon":
+            return True
+        # Namespaces can have keys with the same name: the kernel finds the own one.
+        status, output = self.run("keyctl", "search", "@u", kind, f"rpcrdma:{identity}")
+        return not status and output.strip().isdigit() and int(output) == int(serial, 16)
+
+    def add_secret(self, identity, secret):
+        """Load a secret for this network namespace. Return what is wrong, or None."""
+        kind = self.key_type()
+        status, output = self.run("keyctl", "padd", kind, f"rpcrdma:{identity}", "@u",
+                                  given=secret)
+        if status == NO_PROGRAM:
+            return "there is no keyctl: install keyutils"
+        if status and kind == "rpcrdma" and not self.exists(f"/sys/module/{MODULE}"):
+            return "a network namespace needs the module for it: modprobe rpcrdma"
+        return output.strip() if status else None
 
     @staticmethod
     def is_root():
