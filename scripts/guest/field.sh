@@ -32,8 +32,12 @@ ONLY=${2:-}
 . "$(dirname "$0")/field/ping.sh"
 # shellcheck source-path=SCRIPTDIR source=ctl.sh
 . "$(dirname "$0")/ctl.sh"
+# shellcheck source-path=SCRIPTDIR source=hostauth.sh
+. "$(dirname "$0")/hostauth.sh"
 # shellcheck source-path=SCRIPTDIR source=field/ctl.sh
 . "$(dirname "$0")/field/ctl.sh"
+# shellcheck source-path=SCRIPTDIR source=field/trouble.sh
+. "$(dirname "$0")/field/trouble.sh"
 # shellcheck source-path=SCRIPTDIR source=field/siw.sh
 . "$(dirname "$0")/field/siw.sh"
 # shellcheck disable=SC2034
@@ -94,6 +98,10 @@ recipe ctl.lost mounted 4.2 ctl_lost
 recipe ctl.rejected ctl_rejected
 recipe ctl.auth ctl_auth
 recipe ctl.auths ctl_auths
+recipe ctl.too-many ctl_too_many
+recipe ctl.accepts-failed ctl_accepts_failed
+recipe auth.log auth_log
+recipe auth.peer-version-1 auth_peer_version_1
 recipe ctl.reload mounted 4.2 ctl_reload
 
 recipe hosts.3 mounted 3 work_hosts 3
