@@ -321,7 +321,7 @@ ctl_auth()
 	screen auth cat /tmp/ctl.log
 	says "server .*, authenticated as $AUTH_IDENTITY \\(sha512\\)" ctl_server status
 	umount_works
-	keyctl revoke "$(keyctl search @u logon rpcrdma:$AUTH_IDENTITY)"
+	revoke_secret
 	found ctl auth-revoked auth-no-secret
 	! do_mount 4.2 2>/dev/null || complain "it mounts"
 	found ctl auths-no-secret auths-failed

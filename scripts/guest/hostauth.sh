@@ -6,6 +6,8 @@
 AUTH_PARAMETERS=/sys/module/rpcrdma/parameters
 AUTH_IDENTITY=guest.example.test
 
+revoke_secret() { keyctl revoke "$(keyctl search @u logon rpcrdma:$AUTH_IDENTITY)"; }
+
 # set_auth CLIENT SERVER: 0 none, 1 offer, 2 require
 set_auth()
 {
@@ -213,7 +215,7 @@ auth_revoked()
 	set_auth 2 2
 	set_secret
 	auth_mounts 4.2 authenticated authenticated
-	keyctl revoke "$(keyctl search @u logon rpcrdma:$AUTH_IDENTITY)"
+	revoke_secret
 	auth_denied 4.2 'secret'
 }
 
@@ -241,7 +243,7 @@ auth_revoked_under_load()
 	set_secret
 	do_mount 4.2 $MNT
 	load_begin $LOAD
-	keyctl revoke "$(keyctl search @u logon rpcrdma:$AUTH_IDENTITY)"
+	revoke_secret
 	goes_on 50
 	before=$(dmesg | grep -c "$said")
 	echo $AUTH_IDENTITY >$AUTH_PARAMETERS/end_identity

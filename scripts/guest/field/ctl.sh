@@ -4,6 +4,34 @@
 
 CTL_DEVICE=rxec CTL_NETDEV=c0
 
+# Secrets of both hosts: those of the client are keys of its network namespace.
+set_secret()
+{
+	drop_secret
+	echo $AUTH_IDENTITY >$AUTH_PARAMETERS/host_identity
+	head -c ${1:-32} /dev/urandom >/tmp/secret
+	add_secret $AUTH_IDENTITY /tmp/secret
+}
+
+# add_secret IDENTITY FILE
+add_secret()
+{
+	keyctl padd logon rpcrdma:$1 @u <$2 >/dev/null
+	client keyctl padd rpcrdma rpcrdma:$1 @u <$2 >/dev/null
+}
+
+drop_secret()
+{
+	keyctl unlink "$(keyctl search @u logon rpcrdma:${1:-$AUTH_IDENTITY} 2>/dev/null)" @u 2>/dev/null || true
+	keyctl unlink "$(client keyctl search @u rpcrdma rpcrdma:${1:-$AUTH_IDENTITY} 2>/dev/null)" @u 2>/dev/null || true
+}
+
+revoke_secret()
+{
+	keyctl revoke "$(keyctl search @u logon rpcrdma:$AUTH_IDENTITY)"
+	keyctl revoke "$(client keyctl search @u rpcrdma rpcrdma:$AUTH_IDENTITY)"
+}
+
 # The client's host has a sysfs of its own, with its devices only.
 # shellcheck disable=SC2016
 ctl()
@@ -91,39 +119,28 @@ ctl_listener_lost()
 	wait_for 20 not_found ctl_server listener-lost
 }
 
-# Replies that the client cannot pull in time: its packets get lost until the server takes the
-# Replies back. The connection ends soon after that.
+# A client that does not pull a Reply, and stays. The finding ends with its connection, and the
+# counter remains.
 ctl_never_pulled()
 {
-	set_format pulled
-	set_until_end svc_done_timeout=1
-	mount_works 4.2
 	not_found ctl_server never-pulled
-	LOAD_KIND=links
-	load_begin 600
-	impair server delay 20ms
-	wait_for 120 not_pulled
+	mark ctl_server
+	set_until_end svc_done_timeout=1
+	head -c 65536 /dev/zero | tr '\0' h >$EXPORT/hostile
+	client_begin $HOSTILE client $ADDR4 20049 unpulled >/tmp/unpulled.log 2>&1
+	wait_for 60 overdue || { cat /tmp/unpulled.log; complain "no Reply is overdue"; }
+	found ctl_server never-pulled
 	screen never-pulled cat /tmp/ctl.log
-	heal
+	kill $CLIENT_PID
+	wait $CLIENT_PID 2>/dev/null || true
 	restore
-	load_stop 0
-	umount_works
+	rm $EXPORT/hostile
 	settle
-	set_format usual
+	raised ctl_server pulls_overdue
+	not_found ctl_server never-pulled
 }
 
 overdue() { [ "$(sum_of server dones_overdue)" -gt 0 ]; }
-
-# Lose what the client sends for longer than svc_done_timeout, and until the doctor has looked.
-not_pulled()
-{
-	local status=0
-	impair client loss 100%
-	wait_for 3 overdue && look ctl_server doctor && grep -qF '[never-pulled]' /tmp/ctl.log || status=1
-	heal
-	impair server delay 20ms
-	return $status
-}
 
 # A server that has too little memory for its clients
 ctl_memory()
@@ -161,11 +178,12 @@ cannot_mount()
 		complain "it mounts"
 }
 
-# A connection is lost because a Work Request fails: no packet arrives any more.
+# A connection is lost because a Work Request fails: no packet arrives any more. This happens to
+# the end that has sent something, and the other one may not notice before it hears of that.
 ctl_lost()
 {
 	local before
-	mark ctl
+	mark ctl ctl_server
 	before=$(connects)
 	load_begin 600
 	impair client loss 100%
@@ -174,8 +192,14 @@ ctl_lost()
 	heal
 	reconnected $before
 	load_stop 1
-	raised ctl wr_failures
+	if wr_failed ctl; then
+		found ctl wr-failures
+	else
+		raised ctl_server wr_failures
+	fi
 }
+
+wr_failed() { [ "$(numbers $1 | number wr_failures)" -gt "$(number wr_failures </tmp/numbers.$1)" ]; }
 
 opening() { connections | grep '^role=server ' | grep -qv ' state=open '; }
 
@@ -211,7 +235,7 @@ ctl_auths()
 	local me=p.example.test secret=/tmp/ping.secret with conf=/tmp/openssl.cnf
 	head -c 32 /dev/urandom >$secret
 	head -c 32 /dev/urandom >$secret.other
-	keyctl padd logon rpcrdma:$me @u <$secret >/dev/null
+	add_secret $me $secret
 	with=("--identity=$me" "--secret=$secret")
 	mark ctl ctl_server
 
@@ -239,7 +263,7 @@ ctl_auths()
 	echo 1 >$CTL_PARAMETERS/host_auth
 	OPENSSL_CONF=$conf ping_with "${with[@]}" -- cannot_mount $ADDR4 port=$PING_PORT
 	restore
-	keyctl unlink "$(keyctl search @u logon rpcrdma:$me)" @u
+	drop_secret $me
 	raised ctl auths_refused auths_peer_requires auths_unavailable
 	screen auths cat /tmp/ctl.log
 }

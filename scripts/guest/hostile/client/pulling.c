@@ -98,3 +98,19 @@ CASE(pulling, only_reads)
 	if (sends_done(p))
 		bad("an exposed Reply can be written");
 }
+
+/*
+ * In a group of its own: rpcrdma-ctl finds it while it stays. The server withdraws the Reply, and
+ * the connection continues.
+ */
+CASE(unpulled, stays)
+{
+	struct peer *p = opened_with(2, REPLY_READ, 1, REASSEMBLY, 0);
+	int seconds;
+
+	exposed_to(p);
+	for (seconds = 0; seconds < 60; seconds++) {
+		peers_run(NULL, 1000);
+		alive(p);
+	}
+}
