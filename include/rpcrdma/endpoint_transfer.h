@@ -87,6 +87,68 @@ int rpcrdma_core_transfer_add(struct rpcrdma_transfer *t,
 			      u32 chunk_offset, u32 at, u32 length);
 
 /**
+ * rpcrdma_transfer_one_part() - check if bytes of a chunk are one part of a transfer,
+ *	which needs no MR
+ * @rw: transfers of the connection
+ * @reads: the transfer reads
+ * @lists: holds the segments of @chunk
+ * @chunk: chunk
+ * @offset: first byte within @chunk
+ * @length: number of bytes
+ * @part: returns the peer's memory
+ *
+ * Return: true if so; false if it may be several, or if the chunk is shorter.
+ */
+static inline bool rpcrdma_transfer_one_part(const struct rpcrdma_ep_rw *rw,
+					     bool reads,
+					     const struct rpcrdma_lists *lists,
+					     const struct rpcrdma_chunk *chunk,
+					     u32 offset, u32 length,
+					     struct rpcrdma_segment *part)
+{
+	if (chunk->count != 1 || !length || (reads && rw->reads_into_mrs) ||
+	    length > (reads ? rw->read_part : rw->write_part))
+		return false;
+	*part = *rpcrdma_lists_seg(lists, chunk->first);
+	if (offset > part->length || length > part->length - offset)
+		return false;
+	part->length = length;
+	part->offset += offset;
+	return true;
+}
+
+/**
+ * rpcrdma_transfer_prepared() - count the Work Requests of a part that is prepared
+ * @t: transfer
+ * @part: part of @t
+ * @wrs: number of Work Requests
+ */
+static inline void rpcrdma_transfer_prepared(struct rpcrdma_transfer *t,
+					     struct rpcrdma_transfer_part *part,
+					     u32 wrs)
+{
+	part->wrs = wrs;
+	t->left += wrs;
+}
+
+/**
+ * rpcrdma_transfer_only() - make a part of rpcrdma_transfer_one_part() the only one
+ * @t: transfer without a part
+ * @part: part, with its elements
+ * @wrs: Work Requests of the part, which is prepared
+ * @octets: bytes of the part
+ */
+static inline void rpcrdma_transfer_only(struct rpcrdma_transfer *t,
+					 struct rpcrdma_transfer_part *part,
+					 u32 wrs, u32 octets)
+{
+	part->list.next = part->list.prev = &t->parts;
+	t->parts.next = t->parts.prev = &part->list;
+	rpcrdma_transfer_prepared(t, part, wrs);
+	t->octets = octets;
+}
+
+/**
  * rpcrdma_core_transfer_post() - post the next batch of @t, or queue it: for space in
  *	the Send Queue, or the transfer for MRs
  * @t: transfer, which is ended if there is nothing to transfer, or if it can never be

@@ -59,31 +59,49 @@ void rpcrdma_pages_fill(struct page **pages, u32 to, const void *from,
 	}
 }
 
-int rpcrdma_call_pull(struct rpcrdma_recv *rv, const struct rpcrdma_chunk *item,
-		      struct page **pages, u32 octets, gfp_t gfp,
-		      void (*done)(struct rpcrdma_rw *rw, bool ok), void *priv)
+/*
+ * Prepare the Reads of a Call, of @item or all its chunks, to @ext. Return the transfer
+ * or an ERR_PTR.
+ */
+static noinline_for_stack struct rpcrdma_rw *
+rpcrdma_call_reads(struct rpcrdma_recv *rv, const struct rpcrdma_chunk *item,
+		   const struct rpcrdma_extent *ext, gfp_t gfp)
 {
-	struct rpcrdma_extent ext = rpcrdma_extent_of_pages(pages, 0, octets);
 	const struct rpcrdma_lists *lists = &rv->rx.lists;
 	struct rpcrdma_msg_iter at = {};
 	struct rpcrdma_msg_range range;
 	struct rpcrdma_rw *rw;
 	int rc = 0;
 
-	rw = rpcrdma_rw_alloc(rpcrdma_recv_ep(rv), DMA_FROM_DEVICE,
-			      item ? DIV_ROUND_UP(octets, PAGE_SIZE) : 0, 0,
-			      gfp);
+	rw = rpcrdma_rw_alloc(rpcrdma_recv_ep(rv), DMA_FROM_DEVICE, 0, 0, gfp);
 	if (!rw)
-		return -ENOMEM;
+		return ERR_PTR(-ENOMEM);
 	if (item)
-		rc = rpcrdma_rw_add(rw, lists, item, 0, &ext, 1, 0, octets);
+		rc = rpcrdma_rw_add(rw, lists, item, 0, ext, 1, 0, ext->length);
 	while (!item && !rc && rpcrdma_call_iter_next(&rv->rx, &at, &range))
 		if (range.origin == RPCRDMA_RANGE_CHUNK)
 			rc = rpcrdma_rw_add(rw, lists, range.chunk, range.from,
-					    &ext, 1, range.to, range.length);
-	if (rc) {
-		rpcrdma_rw_free(rw);
-		return rc;
+					    ext, 1, range.to, range.length);
+	if (!rc)
+		return rw;
+	rpcrdma_rw_free(rw);
+	return ERR_PTR(rc);
+}
+
+int rpcrdma_call_pull(struct rpcrdma_recv *rv, const struct rpcrdma_chunk *item,
+		      struct page **pages, u32 octets, gfp_t gfp,
+		      void (*done)(struct rpcrdma_rw *rw, bool ok), void *priv)
+{
+	struct rpcrdma_extent ext = rpcrdma_extent_of_pages(pages, 0, octets);
+	struct rpcrdma_rw *rw = NULL;
+
+	if (likely(item))
+		rw = rpcrdma_rw_one(rpcrdma_recv_ep(rv), DMA_FROM_DEVICE,
+				    &rv->rx.lists, item, &ext, 0, gfp);
+	if (unlikely(!rw)) {
+		rw = rpcrdma_call_reads(rv, item, &ext, gfp);
+		if (IS_ERR(rw))
+			return PTR_ERR(rw);
 	}
 	rw->priv = priv;
 	rw->done = done;

@@ -181,6 +181,18 @@ static inline struct rpcrdma_ep *rpcrdma_rw_ep(const struct rpcrdma_rw *rw)
 struct rpcrdma_rw *rpcrdma_rw_alloc(struct rpcrdma_ep *ep,
 				    enum dma_data_direction dir, u32 elements,
 				    size_t priv, gfp_t gfp);
+/*
+ * Fast path: begin a transfer, like rpcrdma_rw_alloc(), of all bytes of @ext and as many at
+ * the start of @chunk.
+ * Return: the transfer; NULL if it needs several parts or MRs, or for any other reason:
+ * use rpcrdma_rw_alloc() and rpcrdma_rw_add(), which report it.
+ */
+struct rpcrdma_rw *rpcrdma_rw_one(struct rpcrdma_ep *ep,
+				  enum dma_data_direction dir,
+				  const struct rpcrdma_lists *lists,
+				  const struct rpcrdma_chunk *chunk,
+				  const struct rpcrdma_extent *ext, size_t priv,
+				  gfp_t gfp);
 /* Free an @rw that was not posted; done() is not called. */
 void rpcrdma_rw_free(struct rpcrdma_rw *rw);
 

@@ -68,16 +68,14 @@ static struct ib_qp *rpcrdma_rw_qp(const struct rpcrdma_ep *ep)
 
 /* ---- Building and ending ---- */
 
-struct rpcrdma_rw *rpcrdma_rw_alloc(struct rpcrdma_ep *ep,
-				    enum dma_data_direction dir, u32 elements,
-				    size_t priv, gfp_t gfp)
+/* rpcrdma_rw_alloc(), with memory of @part bytes for a part of @elements */
+static __always_inline struct rpcrdma_rw *
+rpcrdma_rw_create(struct rpcrdma_ep *ep, enum dma_data_direction dir, size_t part,
+		  u32 elements, size_t priv, gfp_t gfp)
 {
 	struct rpcrdma_rw_ctxt *first;
 	struct rpcrdma_rw *rw;
-	size_t part = 0;
 
-	if (elements && elements <= RPCRDMA_RW_ELEMENTS)
-		part = struct_size(first, sg, elements);
 	/* Allocated before the teardown waits for this transfer */
 	rw = kzalloc(sizeof(*rw) + part + priv, gfp);
 	if (!rw)
@@ -98,6 +96,18 @@ struct rpcrdma_rw *rpcrdma_rw_alloc(struct rpcrdma_ep *ep,
 	rpcrdma_core_transfer_begin(&ep->core, &rw->core,
 				    dir == DMA_FROM_DEVICE);
 	return rw;
+}
+
+struct rpcrdma_rw *rpcrdma_rw_alloc(struct rpcrdma_ep *ep,
+				    enum dma_data_direction dir, u32 elements,
+				    size_t priv, gfp_t gfp)
+{
+	struct rpcrdma_rw_ctxt *first;
+	size_t part = 0;
+
+	if (elements && elements <= RPCRDMA_RW_ELEMENTS)
+		part = struct_size(first, sg, elements);
+	return rpcrdma_rw_create(ep, dir, part, elements, priv, gfp);
 }
 
 void rpcrdma_rw_free(struct rpcrdma_rw *rw)
@@ -221,6 +231,52 @@ int rpcrdma_rw_add(struct rpcrdma_rw *rw, const struct rpcrdma_lists *lists,
 				       chunk_offset, offset, length);
 	memalloc_nofs_restore(nofs);
 	return rc;
+}
+
+struct rpcrdma_rw *rpcrdma_rw_one(struct rpcrdma_ep *ep,
+				  enum dma_data_direction dir,
+				  const struct rpcrdma_lists *lists,
+				  const struct rpcrdma_chunk *chunk,
+				  const struct rpcrdma_extent *ext, size_t priv,
+				  gfp_t gfp)
+{
+	u32 nents = DIV_ROUND_UP(ext->offset + ext->length, PAGE_SIZE);
+	struct rpcrdma_segment segment;
+	struct rpcrdma_rw_ctxt *part;
+	struct rpcrdma_rw *rw;
+	unsigned int nofs;
+	int wrs;
+
+	if (unlikely(nents > RPCRDMA_RW_ELEMENTS ||
+		     !rpcrdma_transfer_one_part(&ep->core.rw,
+						dir == DMA_FROM_DEVICE, lists,
+						chunk, 0, ext->length,
+						&segment)))
+		return NULL;
+	rw = rpcrdma_rw_create(ep, dir, struct_size(part, sg, nents), 0, priv,
+			       gfp);
+	if (unlikely(!rw))
+		return NULL;
+	part = (void *)(rw + 1);
+	rw->first = part;
+	nents = rpcrdma_extent_all(ext, ep->max_element, part->sg);
+	if (unlikely(!nents))
+		goto out_free;
+	part->handle = segment.handle;
+	part->offset = segment.offset;
+	part->core.elements = nents;
+	/* For the same reason as in rpcrdma_rw_add() */
+	nofs = memalloc_nofs_save();
+	wrs = rpcrdma_rw_prepare(&rw->core, &part->core);
+	memalloc_nofs_restore(nofs);
+	if (unlikely(wrs < 0))
+		goto out_free;
+	rpcrdma_transfer_only(&rw->core, &part->core, wrs, ext->length);
+	return rw;
+
+out_free:
+	rpcrdma_rw_free(rw);
+	return NULL;
 }
 
 void rpcrdma_port_transfer_ended(struct rpcrdma_transfer *t, bool ok)

@@ -143,8 +143,7 @@ void written(rpcrdma_ep_core *core, rpcrdma_work *reply, bool ok)
 /* Count the Work Requests of @part, which is prepared. */
 void prepared(rpcrdma_transfer *t, rpcrdma_transfer_part *part, int wrs)
 {
-	part->wrs = static_cast<u32>(wrs);
-	t->left += part->wrs;
+	rpcrdma_transfer_prepared(t, part, static_cast<u32>(wrs));
 }
 
 /* Unmap all parts: the transfer holds no MRs any more. */
@@ -279,30 +278,6 @@ int add_segment(rpcrdma_transfer *t, rpcrdma_local *local, u32 at,
 }
 
 /*
- * Fast path: return true if the @length bytes of @chunk from byte @offset on are one
- * part, which @part then describes: those of a chunk of one segment.
- */
-[[gnu::always_inline]] inline bool one_part(const rpcrdma_transfer *t,
-					    const rpcrdma_lists *lists,
-					    const rpcrdma_chunk *chunk,
-					    u32 offset, u32 length,
-					    rpcrdma_segment *part)
-{
-	const rpcrdma_ep_rw *rw = &t->core->rw;
-	const bool reads = t->claim.reads;
-
-	if (chunk->count != 1 || !length || (reads && rw->reads_into_mrs) ||
-	    length > (reads ? rw->read_part : rw->write_part))
-		return false;
-	*part = *rpcrdma_lists_seg(lists, chunk->first);
-	if (offset > part->length || length > part->length - offset)
-		return false;
-	part->length = length;
-	part->offset += offset;
-	return true;
-}
-
-/*
  * Choose the parts of the next batch: as many as are posted at once, at least one. Their
  * Work Requests are counted for the Send Queue.
  */
@@ -382,7 +357,8 @@ int rpcrdma_core_transfer_add(struct rpcrdma_transfer *t,
 				       .length = length };
 	rpcrdma_segment segment;
 
-	if (one_part(t, lists, chunk, chunk_offset, length, &segment))
+	if (rpcrdma_transfer_one_part(&t->core->rw, t->claim.reads, lists,
+				      chunk, chunk_offset, length, &segment))
 		[[likely]] {
 		t->octets += length;
 		return add_part(t, local, at, &segment);
