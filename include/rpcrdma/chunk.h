@@ -185,6 +185,36 @@ int rpcrdma_lists_add_segment(struct rpcrdma_lists *lists, u32 handle,
 			      u32 length, u64 offset);
 
 /**
+ * rpcrdma_lists_add_only_segment() - append the first segment of lists with one chunk
+ * @lists: chunk lists
+ * @handle: handle of the MR
+ * @length: bytes
+ * @offset: offset of the segment
+ *
+ * The fast path of rpcrdma_lists_add_segment(), which it calls for other lists.
+ * Return: 0, or -1 if the bounds in wire.h would be exceeded.
+ */
+static inline int rpcrdma_lists_add_only_segment(struct rpcrdma_lists *lists,
+						 u32 handle, u32 length,
+						 u64 offset)
+{
+	struct rpcrdma_chunk *chunk =
+		lists->nr_writes ? &lists->writes[0] : &lists->reads[0];
+
+	if (__builtin_expect(lists->nr_segs || lists->has_reply ||
+				     lists->nr_reads + lists->nr_writes != 1 ||
+				     length > RPCRDMA_MAX_CHUNK_OCTETS, 0))
+		return rpcrdma_lists_add_segment(lists, handle, length, offset);
+	chunk->length = length;
+	chunk->count = 1;
+	lists->segs[0].handle = handle;
+	lists->segs[0].length = length;
+	lists->segs[0].offset = offset;
+	lists->nr_segs = 1;
+	return 0;
+}
+
+/**
  * rpcrdma_lists_choose_inv_handle() - choose inv_handle among any number of segments
  * @lists: chunk lists
  *

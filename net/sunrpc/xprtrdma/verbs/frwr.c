@@ -147,15 +147,17 @@ static u32 rpcrdma_mr_fill(struct rpcrdma_ep *ep, struct verbs_mr *mr,
 	return nents;
 }
 
-int rpcrdma_port_mr_map(struct rpcrdma_ep_core *core, struct rpcrdma_mr *m,
-			const struct rpcrdma_mr_limits *limits,
-			struct rpcrdma_extent_pos *pos, bool remote_write)
+/*
+ * Map the first @nr elements of @mr's scatterlist, and prepare the registration. Return 0
+ * or an errno of rpcrdma_port_mr_map().
+ */
+static __always_inline int rpcrdma_mr_register(struct rpcrdma_ep *ep,
+					       struct verbs_mr *mr, u32 nr,
+					       bool remote_write)
 {
-	struct verbs_mr *mr = container_of(m, struct verbs_mr, core);
-	struct rpcrdma_ep *ep = rpcrdma_ep_of(core);
 	struct ib_reg_wr *reg = &mr->reg_wr;
+	struct rpcrdma_mr *m = &mr->core;
 	struct ib_mr *ibmr = mr->ibmr;
-	u32 nr = rpcrdma_mr_fill(ep, mr, limits, pos);
 	int dma_nents, n;
 
 	if (unlikely(!nr))
@@ -195,21 +197,71 @@ int rpcrdma_port_mr_map(struct rpcrdma_ep_core *core, struct rpcrdma_mr *m,
 	m->length = ibmr->length;
 	m->offset = ibmr->iova;
 	trace_rpcrdma_map(ep, mr);
-	return pos->nr != 0;
+	return 0;
+}
+
+int rpcrdma_port_mr_map(struct rpcrdma_ep_core *core, struct rpcrdma_mr *m,
+			const struct rpcrdma_mr_limits *limits,
+			struct rpcrdma_extent_pos *pos, bool remote_write)
+{
+	struct verbs_mr *mr = container_of(m, struct verbs_mr, core);
+	struct rpcrdma_ep *ep = rpcrdma_ep_of(core);
+	u32 nr = rpcrdma_mr_fill(ep, mr, limits, pos);
+
+	return rpcrdma_mr_register(ep, mr, nr, remote_write) ?: pos->nr != 0;
+}
+
+/* Fast path of rpcrdma_mrs_map(): @ext fits into one MR. */
+static __always_inline int
+rpcrdma_mrs_map_one(struct rpcrdma_ep *ep, struct list_head *mrs,
+		    const struct rpcrdma_extent *ext,
+		    const struct rpcrdma_mr_limits *limits, bool remote_write,
+		    struct rpcrdma_lists *lists)
+{
+	struct rpcrdma_mr *m = rpcrdma_core_mr_take(&ep->core, mrs);
+	struct verbs_mr *mr = container_of(m, struct verbs_mr, core);
+	u32 nr;
+	int rc;
+
+	if (unlikely(!m))
+		return -EAGAIN;
+	nr = rpcrdma_extent_all(ext, ep->max_element, mr->sg);
+	rc = rpcrdma_mr_register(ep, mr, nr, remote_write);
+	if (unlikely(rc))
+		return rpcrdma_core_mr_not_mapped(&ep->core, limits, rc);
+	return rpcrdma_lists_add_only_segment(lists, m->handle, m->length,
+					      m->offset) ? -EMSGSIZE : 0;
+}
+
+/* Otherwise */
+static noinline int rpcrdma_mrs_map_more(struct rpcrdma_ep *ep,
+					 struct list_head *mrs,
+					 const struct rpcrdma_extent *ext,
+					 u32 nr, bool remote_write,
+					 struct rpcrdma_lists *lists)
+{
+	struct rpcrdma_extent_pos pos = { .ext = ext, .nr = nr };
+
+	if (unlikely(!nr))
+		return 0;
+	return rpcrdma_core_mrs_map(&ep->core, mrs, &pos, remote_write, lists);
 }
 
 int rpcrdma_mrs_map(struct rpcrdma_ep *ep, struct list_head *mrs,
 		    const struct rpcrdma_extent *ext, u32 nr,
 		    bool remote_write, struct rpcrdma_lists *lists)
 {
-	struct rpcrdma_extent_pos pos = { .ext = ext, .nr = nr };
-	int rc = 0;
+	struct rpcrdma_mr_limits limits = rpcrdma_mrs_limits(ep);
+	int rc;
 
 	if (!rpcrdma_ep_enter(ep))
 		return -ENOTCONN;
-	if (likely(nr))
-		rc = rpcrdma_core_mrs_map(&ep->core, mrs, &pos, remote_write,
-					  lists);
+	if (likely(nr == 1 &&
+		   rpcrdma_mr_is_one(&limits, ext->offset, ext->length)))
+		rc = rpcrdma_mrs_map_one(ep, mrs, ext, &limits, remote_write,
+					 lists);
+	else
+		rc = rpcrdma_mrs_map_more(ep, mrs, ext, nr, remote_write, lists);
 	rpcrdma_ep_leave(ep);
 	return rc;
 }

@@ -108,6 +108,20 @@ bool reduce_limits(rpcrdma_ep_core *core, const rpcrdma_mr_limits *used)
 	return rpcrdma_mr_limits_reduce(&core->mrs.limits, used);
 }
 
+/* rpcrdma_core_mr_take() */
+[[gnu::always_inline]] inline rpcrdma_mr *take_for(rpcrdma_ep_core *core,
+						   list_head *mrs)
+{
+	u32 todo;
+	rpcrdma_mr *mr = take_mr(core, &todo);
+
+	if (todo & ~u32{ RPCRDMA_POOL_TAKEN }) [[unlikely]]
+		run_actions(core, todo);
+	if (mr) [[likely]]
+		list_push_back(&mr->list, mrs);
+	return mr;
+}
+
 /*
  * The device mapped less into an MR than @limits permit. Lower the limits, so that the
  * caller plans and maps again.
@@ -180,27 +194,34 @@ int rpcrdma_core_mrs_map(struct rpcrdma_ep_core *core, struct list_head *mrs,
 	int more;
 
 	do {
-		u32 todo;
-		rpcrdma_mr *mr = take_mr(core, &todo);
+		rpcrdma_mr *mr = take_for(core, mrs);
 
-		if (todo & ~u32{ RPCRDMA_POOL_TAKEN }) [[unlikely]]
-			run_actions(core, todo);
 		if (!mr) [[unlikely]]
 			return -E_AGAIN;
-		list_push_back(&mr->list, mrs);
 		more = rpcrdma_port_mr_map(core, mr, &limits, pos,
 					   remote_write);
-		if (more == -E_IO) [[unlikely]]
-			return split_finer(core, &limits);
-		if (more < 0) [[unlikely]] {
-			rpcrdma_port_count(core, RPCRDMA_COUNT_MAP_FAILURES);
-			return more;
-		}
+		if (more < 0) [[unlikely]]
+			return rpcrdma_core_mr_not_mapped(core, &limits, more);
 		if (rpcrdma_lists_add_segment(lists, mr->handle, mr->length,
 					      mr->offset))
 			return -E_MSGSIZE;
 	} while (more);
 	return 0;
+}
+
+struct rpcrdma_mr *rpcrdma_core_mr_take(struct rpcrdma_ep_core *core,
+					struct list_head *mrs)
+{
+	return take_for(core, mrs);
+}
+
+int rpcrdma_core_mr_not_mapped(struct rpcrdma_ep_core *core,
+			       const struct rpcrdma_mr_limits *limits, int rc)
+{
+	if (rc == -E_IO)
+		return split_finer(core, limits);
+	rpcrdma_port_count(core, RPCRDMA_COUNT_MAP_FAILURES);
+	return rc;
 }
 
 bool rpcrdma_core_mrs_invalidated(struct list_head *mrs, u32 handle)
