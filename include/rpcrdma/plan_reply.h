@@ -86,6 +86,55 @@ void rpcrdma_plan_reply(const struct rpcrdma_conn *conn,
 			struct rpcrdma_reply_plan *plan);
 
 /**
+ * rpcrdma_plan_reply_one() - fast path of rpcrdma_plan_reply(): a Reply with one item that
+ *	fits the only chunk of its Call, of one segment, and the rest of which fits into one
+ *	message
+ * @conn: connection
+ * @call_lists: lists of the Call
+ * @length: bytes of the Reply
+ * @item: the item
+ * @plan: plan of the Reply; only its inline_length, inv_handle and lists are set
+ *
+ * Return: false, with @plan undefined, if the Reply may be another one.
+ */
+bool rpcrdma_plan_reply_one(const struct rpcrdma_conn *conn,
+			    const struct rpcrdma_lists *call_lists, u32 length,
+			    const struct rpcrdma_item *item,
+			    struct rpcrdma_reply_plan *plan);
+
+/**
+ * rpcrdma_result_in_reply() - check if a result can be an item of a Reply
+ * @result: as its service reported it
+ * @length: bytes of the Reply
+ *
+ * Return: true if it is in the Reply, after a word and at the start of one.
+ */
+static inline bool rpcrdma_result_in_reply(const struct rpcrdma_item *result,
+					   u32 length)
+{
+	return result->position >= 4 && result->position % 4 == 0 &&
+	       result->position <= length &&
+	       result->length <= length - result->position;
+}
+
+/**
+ * rpcrdma_result_is_item() - fast path of rpcrdma_reply_items(): check if a result is an
+ *	item of a Reply
+ * @result: as its service reported it; not before the word
+ * @length: bytes of the Reply
+ * @before: the word before it
+ *
+ * Return: true if so, and it is not empty; false if it may be an item at another position.
+ */
+static inline bool rpcrdma_result_is_item(const struct rpcrdma_item *result,
+					  u32 length, u32 before)
+{
+	return before && before == result->length &&
+	       rpcrdma_result_in_reply(result, length) &&
+	       ((u64)before + 3) / 4 * 4 <= length - result->position;
+}
+
+/**
  * rpcrdma_reply_items() - set the items of a Reply to the results that it still contains
  * @reply: Reply, with its length and without items
  * @results: as its service reported them while it encoded the Reply

@@ -222,6 +222,82 @@ TEST(OneChunk, TheRangeOfACall)
 				}
 }
 
+/* rpcrdma_plan_reply_one() has planned as @plan, or not at all. */
+static void expect_same_reply(const end &e, const rpcrdma_lists &lists,
+			      const rpcrdma_reply &reply,
+			      const rpcrdma_reply_plan &plan)
+{
+	auto one = std::make_unique<rpcrdma_reply_plan>();
+
+	memset(one.get(), 0xff, sizeof(*one));
+	ASSERT_EQ(rpcrdma_plan_reply_one(&e.conn, &lists, reply.length,
+					 &reply.items[0], one.get()),
+		  plan.placed == 1 && plan.format == RPCRDMA_INLINE);
+	if (plan.placed != 1 || plan.format != RPCRDMA_INLINE)
+		return;
+	EXPECT_EQ(one->inline_length, plan.inline_length);
+	EXPECT_EQ(one->inv_handle, plan.inv_handle);
+	EXPECT_TRUE(same_lists(one->lists, plan.lists));
+}
+
+TEST(OneChunk, RepliesThatNeedOtherRules)
+{
+	auto e = responder();
+	const rpcrdma_item item = { 100, 500 };
+	rpcrdma_reply_plan plan;
+	rpcrdma_lists lists;
+
+	rpcrdma_lists_init(&lists);
+	EXPECT_FALSE(
+		rpcrdma_plan_reply_one(&e->conn, &lists, 600, &item, &plan));
+	add_write(&lists, 1, 500);
+	lists.inv_handle = lists.segs[0].handle;
+	ASSERT_TRUE(
+		rpcrdma_plan_reply_one(&e->conn, &lists, 600, &item, &plan));
+	EXPECT_EQ(plan.inv_handle, lists.inv_handle);
+	/* The rest does not fit into one message. */
+	EXPECT_FALSE(rpcrdma_plan_reply_one(
+		&e->conn, &lists, 600 + rpcrdma_plain_send_room(&e->conn),
+		&item, &plan));
+	add_write(&lists, 1, 500);
+	EXPECT_FALSE(
+		rpcrdma_plan_reply_one(&e->conn, &lists, 600, &item, &plan));
+	rpcrdma_lists_init(&lists);
+	add_write(&lists, 2, 250);
+	EXPECT_FALSE(
+		rpcrdma_plan_reply_one(&e->conn, &lists, 600, &item, &plan));
+}
+
+TEST(OneChunk, ItsSegment)
+{
+	/* Read, Write, both, and a Reply chunk; a segment before; too long */
+	for (u32 what = 0; what < 6; what++) {
+		auto a = std::make_unique<rpcrdma_lists>();
+		auto b = std::make_unique<rpcrdma_lists>();
+
+		for (rpcrdma_lists *lists : { a.get(), b.get() }) {
+			rpcrdma_lists_init(lists);
+			if (what != 1)
+				rpcrdma_lists_add_read(lists, 8);
+			if (what == 2)
+				rpcrdma_lists_add_segment(lists, 1, 2, 3);
+			if (what == 1 || what == 2)
+				rpcrdma_lists_add_write(lists);
+			if (what == 3)
+				rpcrdma_lists_add_reply(lists);
+			if (what == 4)
+				rpcrdma_lists_add_segment(lists, 1, 2, 3);
+		}
+		const u32 length = what == 5 ? RPCRDMA_MAX_CHUNK_OCTETS + 1 :
+					       70;
+
+		EXPECT_EQ(rpcrdma_lists_add_only_segment(a.get(), 5, length, 6),
+			  rpcrdma_lists_add_segment(b.get(), 5, length, 6))
+			<< what;
+		EXPECT_TRUE(same_lists(*a, *b)) << what;
+	}
+}
+
 TEST(OneChunk, TheItemOfAReply)
 {
 	auto e = responder();
@@ -248,6 +324,7 @@ TEST(OneChunk, TheItemOfAReply)
 				reply.items[0] = { position, length };
 				EXPECT_EQ(rpcrdma_item_placed(plan.get(), 0),
 					  length <= 5000);
+				expect_same_reply(*e, lists, reply, *plan);
 				if (!rpcrdma_reply_only_item(&reply, plan.get(),
 							     &item, &rest)) {
 					EXPECT_TRUE(!length || length > 5000);

@@ -48,8 +48,27 @@ struct encoded {
 				    this);
 		return { reply.items, reply.items + reply.nr_items };
 	}
+	/* The fast path finds a single result where it was reported, or not. */
+	void expect_alone(const std::vector<rpcrdma_item> &found) const
+	{
+		const rpcrdma_item &result = results[0];
+		const bool same = found.size() == 1 && result.length &&
+				  found[0].position == result.position;
+		u8 word[4] = {};
+
+		if (result.position >= 4 && result.position <= whole.size())
+			memcpy(word, &whole[result.position - 4], 4);
+		EXPECT_EQ(rpcrdma_result_is_item(
+				  &result, static_cast<u32>(whole.size()),
+				  u32{ word[0] } << 24 | u32{ word[1] } << 16 |
+					  u32{ word[2] } << 8 | word[3]),
+			  same);
+	}
 	void expect(const std::vector<rpcrdma_item> &expected) const
 	{
+		if (results.size() == 1)
+			expect_alone(items());
+
 		const auto found = items();
 
 		ASSERT_EQ(found.size(), expected.size());

@@ -259,6 +259,39 @@ static bool rpcrdma_reply_writes_pages_only(const struct rpcrdma_reply_out *a)
 }
 
 /*
+ * Have the Writes in @rw, which has memory for that, keep @nr pages at @pages, in which
+ * there is no hole.
+ */
+static __always_inline void rpcrdma_rw_keep_pages(struct rpcrdma_ep *ep,
+						  struct rpcrdma_rw *rw,
+						  struct page **pages, u32 nr)
+{
+	rpcrdma_pages_hold(ep, rw->priv, pages, nr);
+	memset(pages, 0, nr * sizeof(*pages));
+	rw->done = rpcrdma_reply_written;
+}
+
+struct rpcrdma_rw *rpcrdma_reply_write_one(struct rpcrdma_ep *ep,
+					   const struct rpcrdma_lists *lists,
+					   const struct xdr_buf *res,
+					   u32 length, struct page **pages,
+					   u32 nr, gfp_t gfp)
+{
+	struct rpcrdma_extent ext =
+		rpcrdma_extent_of_pages(res->pages, res->page_base, length);
+	struct rpcrdma_reply_pages *held;
+	struct rpcrdma_rw *rw;
+
+	rw = rpcrdma_rw_one(ep, DMA_TO_DEVICE, lists, &lists->writes[0], &ext,
+			    struct_size(held, pages, nr), gfp);
+	if (unlikely(!rw))
+		return NULL;
+	percpu_counter_inc(&svcrdma_stat_write);
+	rpcrdma_rw_keep_pages(ep, rw, pages, nr);
+	return rw;
+}
+
+/*
  * Like rpcrdma_reply_fill(), for a Reply with Writes. On success they have the pages or
  * the copy.
  */
@@ -287,12 +320,8 @@ static noinline_for_stack int rpcrdma_reply_fill_rw(struct rpcrdma_reply_out *a,
 		rpcrdma_rw_free(a->rw);
 		return rc;
 	}
-	if (pages) {
-		/* There is no hole in the pages of a Reply. */
-		rpcrdma_pages_hold(a->ep, a->rw->priv, pages, nr);
-		memset(pages, 0, nr * sizeof(*pages));
-		a->rw->done = rpcrdma_reply_written;
-	}
+	if (pages)
+		rpcrdma_rw_keep_pages(a->ep, a->rw, pages, nr);
 	return 0;
 }
 

@@ -71,6 +71,17 @@ int rpcrdma_reply_build(struct rpcrdma_reply_out *a);
 int rpcrdma_reply_send(struct rpcrdma_reply_out *a);
 
 /*
+ * Fast path: prepare the Write of the first @length bytes of page data of @res to the
+ * only chunk in @lists, from @nr pages at @pages, which the transfer keeps.
+ * Return: the transfer; NULL, with @pages unchanged, if rpcrdma_reply_build() must be used.
+ */
+struct rpcrdma_rw *rpcrdma_reply_write_one(struct rpcrdma_ep *ep,
+					   const struct rpcrdma_lists *lists,
+					   const struct xdr_buf *res,
+					   u32 length, struct page **pages,
+					   u32 nr, gfp_t gfp);
+
+/*
  * Handle the failure @rc to build a Reply of @length bytes. If the Reply can never be
  * sent, now or later, notify the peer (7.3) and return true. @plan: NULL if there is
  * none. @failed: RPCRDMA_FAILED_REPLY or RPCRDMA_FAILED_KEPT_REPLY

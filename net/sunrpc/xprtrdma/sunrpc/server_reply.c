@@ -140,6 +140,57 @@ rpcrdma_svc_send_planned(struct svc_rqst *rqstp, struct rpcrdma_svc_conn *conn)
 	return rpcrdma_reply_send(&a);
 }
 
+/*
+ * Fast path: send a Reply with one item, all of its page data, in the only chunk of its
+ * Call. Return 1, with nothing done, if it is another one; otherwise the return values
+ * are those of sendto.
+ */
+static noinline_for_stack int
+rpcrdma_svc_send_one_chunk(struct svc_rqst *rqstp, struct rpcrdma_svc_conn *conn)
+{
+	struct rpcrdma_recv *rv = rqstp->rq_xprt_ctxt;
+	const struct rpcrdma_svc_call *call = rv->priv;
+	const struct xdr_buf *res = &rqstp->rq_res;
+	const struct rpcrdma_item *item;
+	struct rpcrdma_reply_plan plan __uninitialized;
+	struct rpcrdma_ep *ep = conn->ep;
+	struct rpcrdma_send *s = rv->send;
+	struct page **pages = rqstp->rq_respages + 1;
+	u32 head = res->head[0].iov_len;
+	struct rpcrdma_rw *rw;
+	u32 rest;
+	u8 *to;
+
+	if (!call || call->pass != rqstp->rq_stime || call->nr_items != 1 || !s)
+		return 1;
+	item = &call->items[0];
+	if (item->position != head || item->length > res->page_len ||
+	    rqstp->rq_next_page < pages || head < sizeof(__be32) ||
+	    !rpcrdma_result_is_item(item, res->len,
+				    be32_to_cpup(res->head[0].iov_base + head -
+						 sizeof(__be32))) ||
+	    !rpcrdma_plan_reply_one(&ep->core.conn, &rv->rx.lists, res->len,
+				    item, &plan) ||
+	    rpcrdma_core_send_begin(s, RPCRDMA_KIND_REPLY, RPCRDMA_INLINE,
+				    rv->rx.xid, plan.inline_length,
+				    &plan.lists))
+		return 1;
+	/* The head's page is not written from. */
+	rw = rpcrdma_reply_write_one(ep, &plan.lists, res, item->length, pages,
+				     rqstp->rq_next_page - pages, GFP_NOFS);
+	if (unlikely(!rw))
+		return 1;
+	to = s->buf + s->header_len;
+	memcpy(to, res->head[0].iov_base, head);
+	rest = plan.inline_length - head;
+	if (rest)
+		rpcrdma_xdr_copy_out(res, res->len - rest, rest, to + head);
+	rv->send = NULL;
+	rpcrdma_svc_release_call_v1(rqstp, ep);
+	return rpcrdma_send_reply(s, rw, plan.inv_handle, RPCRDMA_INLINE,
+				  &plan.lists);
+}
+
 /* Send a Reply that needs no plan. The return values are those of sendto. */
 static int rpcrdma_svc_send_plain(struct svc_rqst *rqstp,
 				  struct rpcrdma_svc_conn *conn)
@@ -199,6 +250,8 @@ int rpcrdma_svc_sendto(struct svc_rqst *rqstp)
 					  rqstp->rq_res.len)))
 		rc = rpcrdma_svc_send_plain(rqstp, conn);
 	else
+		rc = rpcrdma_svc_send_one_chunk(rqstp, conn);
+	if (unlikely(rc > 0))
 		rc = rpcrdma_svc_send_planned(rqstp, conn);
 	rpcrdma_svc_free_respages(rqstp);
 	return rc;

@@ -205,32 +205,38 @@ void give_up(struct rpcrdma_reply_plan *plan, u32 code, u32 arg0, u32 arg1)
 		give_up(plan, RDMA2_ERR_REPLY_RESOURCE, payload, 0);
 }
 
+/* Begin @plan with what does not depend on the Reply. */
+[[gnu::always_inline]] inline void
+begin_plan(const struct rpcrdma_conn *conn,
+	   const struct rpcrdma_lists *call_lists,
+	   struct rpcrdma_reply_plan *plan)
+{
+	plan->inv_handle = rpcrdma_reply_invalidates(conn, call_lists);
+	rpcrdma_lists_init(&plan->lists);
+}
+
 /*
- * Fast path: plan a Reply with one item that fits the only chunk of its Call, a
- * Write chunk of one segment, and the rest of which fits into one message.
- * Returns false, with the plan unchanged, if the Reply is another one.
+ * rpcrdma_plan_reply_one(), which sets of the plan's lists only what is not 0. If it
+ * returns false, the plan is unchanged.
  */
-[[gnu::always_inline]] inline bool plan_one_chunk(
-	const struct rpcrdma_conn *conn, const struct rpcrdma_lists *call_lists,
-	const struct rpcrdma_reply *reply, struct rpcrdma_reply_plan *plan)
+[[gnu::always_inline]] inline bool
+plan_one_chunk(const struct rpcrdma_conn *conn,
+	       const struct rpcrdma_lists *call_lists, u32 length,
+	       const struct rpcrdma_item &item, struct rpcrdma_reply_plan *plan)
 {
 	constexpr u32 chunk = ONE_CHUNK_OCTETS - EMPTY_CHUNKS_OCTETS;
-	const struct rpcrdma_item &item = reply->items[0];
 	struct rpcrdma_lists *const lists = &plan->lists;
 
 	if (!has_one_segment(call_lists) || !call_lists->nr_writes ||
-	    reply->nr_items != 1 || item.length > call_lists->segs[0].length)
+	    item.length > call_lists->segs[0].length)
 		return false;
 
 	const u32 payload =
-		reply->length -
-		min_u32(reply->length,
-			reduced_by(reply->length, item.position, item.length));
+		length -
+		min_u32(length, reduced_by(length, item.position, item.length));
 
 	if (payload > rpcrdma_plain_send_room(conn) - chunk)
 		return false;
-	plan->placed = 1;
-	plan->nr_items = 1;
 	plan->inline_length = payload;
 	lists->nr_writes = 1;
 	lists->nr_segs = 1;
@@ -261,19 +267,31 @@ void rpcrdma_plan_reply(const struct rpcrdma_conn *conn,
 	plan->format = RPCRDMA_INLINE;
 	plan->nr_items = 0;
 	plan->placed = 0;
-	plan->inv_handle = rpcrdma_reply_invalidates(conn, call_lists);
 	plan->inline_length = 0;
 	plan->reply_length = 0;
 	plan->read_length = 0;
 	give_up(plan, 0, 0, 0);
-	rpcrdma_lists_init(&plan->lists);
+	begin_plan(conn, call_lists, plan);
 	plan->lists.extra_segs = call_lists->extra_segs;
 
 	/* The first of the methods above */
 	if (rpcrdma_reply_is_plain(conn, call_lists, reply->length))
 		plan->inline_length = reply->length;
-	else if (!plan_one_chunk(conn, call_lists, reply, plan))
+	else if (reply->nr_items == 1 &&
+		 plan_one_chunk(conn, call_lists, reply->length,
+				reply->items[0], plan))
+		plan->placed = plan->nr_items = 1;
+	else
 		plan_large(conn, call_lists, reply, plan);
+}
+
+bool rpcrdma_plan_reply_one(const struct rpcrdma_conn *conn,
+			    const struct rpcrdma_lists *call_lists, u32 length,
+			    const struct rpcrdma_item *item,
+			    struct rpcrdma_reply_plan *plan)
+{
+	begin_plan(conn, call_lists, plan);
+	return plan_one_chunk(conn, call_lists, length, *item, plan);
 }
 
 /* Items of a plan ascend, begin at a word, and do not overlap with their roundup. */
@@ -292,8 +310,7 @@ void rpcrdma_reply_items(struct rpcrdma_reply *reply,
 		u32 position = results[i].position;
 		u8 word[WORD] = {};
 
-		if (position < WORD || position % WORD || position > end ||
-		    length > end - position)
+		if (!rpcrdma_result_in_reply(&results[i], end))
 			continue;
 		read(user, position - WORD, WORD, word);
 		if (load_word(word, 0) != length) {
