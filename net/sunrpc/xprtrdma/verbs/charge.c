@@ -41,22 +41,23 @@ static void rpcrdma_quota_change(struct rpcrdma_ep *ep,
 }
 
 /*
- * Make the change @what of @count times @octets bytes, and return it with its result. Out of
- * line: the fast paths below change the account with its own lock alone.
+ * Make the change @what of @octets bytes, and return true if it was permitted. Out of line:
+ * the fast paths below change the account with its own lock alone, and need no memory on
+ * the stack.
  */
-static noinline struct rpcrdma_quota_change
-rpcrdma_quota_make(struct rpcrdma_ep *ep, enum rpcrdma_quota_action what,
-		   enum rpcrdma_quota_use use, u64 octets, u32 count)
+static noinline bool rpcrdma_quota_make(struct rpcrdma_ep *ep,
+					enum rpcrdma_quota_action what,
+					enum rpcrdma_quota_use use, u64 octets)
 {
 	struct rpcrdma_quota_change change = {
 		.what = what,
 		.use = use,
-		.count = count,
+		.count = 1,
 		.octets = octets,
 	};
 
 	rpcrdma_quota_change(ep, &change);
-	return change;
+	return change.ok;
 }
 
 int rpcrdma_ep_quota_attach(struct rpcrdma_ep *ep, u64 limit, u32 message)
@@ -94,14 +95,21 @@ bool rpcrdma_ep_quota_available(struct rpcrdma_ep *ep,
 	return likely(rpcrdma_locked(&ep->memory_lock,
 				     rpcrdma_quota_allows_own(&ep->memory, use,
 							      octets))) ||
-	       rpcrdma_quota_make(ep, RPCRDMA_QUOTA_ASK, use, octets, 1).ok;
+	       rpcrdma_quota_make(ep, RPCRDMA_QUOTA_ASK, use, octets);
 }
 
 u32 rpcrdma_ep_charge_some(struct rpcrdma_ep *ep, enum rpcrdma_quota_use use,
 			   u64 octets, u32 count)
 {
-	return rpcrdma_quota_make(ep, RPCRDMA_QUOTA_CHARGE_UP_TO, use, octets,
-				  count).count;
+	struct rpcrdma_quota_change change = {
+		.what = RPCRDMA_QUOTA_CHARGE_UP_TO,
+		.use = use,
+		.count = count,
+		.octets = octets,
+	};
+
+	rpcrdma_quota_change(ep, &change);
+	return change.count;
 }
 
 void rpcrdma_ep_charge(struct rpcrdma_ep *ep, enum rpcrdma_quota_use use,
@@ -110,13 +118,13 @@ void rpcrdma_ep_charge(struct rpcrdma_ep *ep, enum rpcrdma_quota_use use,
 	if (unlikely(!rpcrdma_locked(&ep->memory_lock,
 				     rpcrdma_quota_charge_own(&ep->memory, use,
 							      octets))))
-		rpcrdma_quota_make(ep, RPCRDMA_QUOTA_CHARGE, use, octets, 1);
+		rpcrdma_quota_make(ep, RPCRDMA_QUOTA_CHARGE, use, octets);
 }
 
 bool rpcrdma_port_assembled(struct rpcrdma_ep_core *core, u64 octets)
 {
 	return rpcrdma_quota_make(rpcrdma_ep_of(core), RPCRDMA_QUOTA_ASSEMBLED,
-				  RPCRDMA_QUOTA_CALLS, octets, 1).ok;
+				  RPCRDMA_QUOTA_CALLS, octets);
 }
 
 void rpcrdma_ep_uncharge(struct rpcrdma_ep *ep, enum rpcrdma_quota_use use,
@@ -131,7 +139,7 @@ void rpcrdma_ep_uncharge(struct rpcrdma_ep *ep, enum rpcrdma_quota_use use,
 						       &ep->memory, use,
 						       octets));
 	if (unlikely(rc < 0))
-		rpcrdma_quota_make(ep, RPCRDMA_QUOTA_UNCHARGE, use, octets, 1);
+		rpcrdma_quota_make(ep, RPCRDMA_QUOTA_UNCHARGE, use, octets);
 	else if (unlikely(rc))
 		rpcrdma_ep_write_space(ep);
 }
