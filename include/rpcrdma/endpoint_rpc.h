@@ -23,6 +23,43 @@ extern "C" {
 bool rpcrdma_core_may_call(struct rpcrdma_ep_core *core);
 
 /**
+ * rpcrdma_core_send_for_call() - get the context that the next Call is built in
+ * @core: connection
+ *
+ * If the Call cannot be sent now, the host is asked to notify of write space. Calls of a
+ * connection are built one at a time, and a Call that is not sent leaves the context to
+ * the next one.
+ * Context: process context, no lock held.
+ * Return: the context, or NULL.
+ */
+static inline struct rpcrdma_send *
+rpcrdma_core_send_for_call(struct rpcrdma_ep_core *core)
+{
+	if (__builtin_expect(rpcrdma_sq_call_is_likely(&core->conn), 1) ||
+	    rpcrdma_core_may_call(core))
+		return core->call_send;
+	return NULL;
+}
+
+/**
+ * rpcrdma_core_send_planned() - plan and send a Call for which rpcrdma_plan_plain()
+ *	returned false
+ * @core: connection
+ * @rpc: the host's object, for rpcrdma_port_call_data() and its neighbours
+ * @learned: learned limits of the peer
+ * @s: from rpcrdma_core_send_for_call()
+ *
+ * Context: process context, no lock held.
+ * Return: as rpcrdma_port_call_post(); or -EAGAIN if the Call cannot be sent now, and the
+ *	host is asked to notify of write space; -ENOTCONN if the connection is not open, or
+ *	is closed because it has too few MRs; another negative errno if the peer accepts the
+ *	Call in no form.
+ */
+int rpcrdma_core_send_planned(struct rpcrdma_ep_core *core, void *rpc,
+			      const struct rpcrdma_peer_limits *learned,
+			      struct rpcrdma_send *s);
+
+/**
  * rpcrdma_core_send_get() - take a free Send context
  * @core: connection
  *

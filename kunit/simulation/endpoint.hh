@@ -208,11 +208,6 @@ public:
 
 	/* Sending */
 	rpcrdma_send *take_reply_send();
-	/*
-	 * Return the Send context for the next Call of any task, or NULL if no
-	 * Call may be sent now.
-	 */
-	rpcrdma_send *for_call();
 	/* rpcrdma_core_send_begin(), until there is memory */
 	int begin(rpcrdma_send *s, enum rpcrdma_kind kind,
 		  enum rpcrdma_format format, u32 xid, u32 octets,

@@ -188,6 +188,12 @@ public:
 	void request(endpoint &ep) override;
 	void act(u32 what, u64 arg) override;
 
+	/* Called for the core, in requester.cc */
+	void call_data(rpc *task, const endpoint *on, rpcrdma_call *call);
+	void call_rest(rpc *task, const endpoint *on, rpcrdma_call *call);
+	int post(rpc *task, endpoint *on, const rpcrdma_call_plan &plan,
+		 rpcrdma_send *s);
+
 	/* Called by tasks and Calls */
 	void timed_out(rpc *task);
 	void serve(served *s);
@@ -228,11 +234,8 @@ private:
 		return task->bound ? task->bound : ep;
 	}
 	int try_send(rpc *task, endpoint *on);
-	int post(rpc *task, endpoint *on, const rpcrdma_call_plan &plan,
-		 rpcrdma_send *s);
 	int map(rpc *task, endpoint *on, const rpcrdma_call_plan &plan);
 	int map_data(rpc *task, endpoint *on, bool result);
-	void geometry(rpc *task, const endpoint *on, rpcrdma_call *call);
 	void encode(rpc *task);
 	void take_back(rpc *task);
 	rpc *find(u32 xid) const;

@@ -77,11 +77,6 @@ rpcrdma_send *endpoint::take_reply_send()
 			     rpcrdma_core_reserve_reply(this);
 }
 
-rpcrdma_send *endpoint::for_call()
-{
-	return rpcrdma_core_may_call(this) ? call_send : nullptr;
-}
-
 int endpoint::begin(rpcrdma_send *s, enum rpcrdma_kind kind,
 		    enum rpcrdma_format format, u32 xid, u32 octets,
 		    const rpcrdma_lists *lists)

@@ -109,7 +109,8 @@ void host::error(endpoint &from, received *rv)
 	w_.tell("RPC %u is refused: %s, %u", task->id, rpcrdma_error_name(code),
 		rv->rx.error.arg[0]);
 	w_.sum.refused++;
-	geometry(task, &from, &call);
+	call_data(task, &from, &call);
+	call_rest(task, &from, &call);
 	rpcrdma_peer_limits_learn(&peer_limits_, w_.now / SECOND, &rv->rx,
 				  &call, &task->x.lists);
 	status = rpcrdma_core_call_refused(

@@ -72,9 +72,8 @@ static rpcrdma_buf_layout reply_of(const rpc *task)
 		 what.reply_max - ITEM_POSITION - offered(task) };
 }
 
-void host::geometry(rpc *task, const endpoint *on, rpcrdma_call *call)
+void host::call_data(rpc *task, const endpoint *on, rpcrdma_call *call)
 {
-	const rpcrdma_buf_layout reply = reply_of(task);
 	const spec &what = task->what;
 	u32 read_segs = 0, write_segs = 0;
 
@@ -103,6 +102,14 @@ void host::geometry(rpc *task, const endpoint *on, rpcrdma_call *call)
 		});
 		call->result_segs = static_cast<u16>(write_segs);
 	}
+	on->limit_mrs(call);
+}
+
+void host::call_rest(rpc *task, const endpoint *on, rpcrdma_call *call)
+{
+	const rpcrdma_buf_layout reply = reply_of(task);
+	const spec &what = task->what;
+
 	/* Without its item, the message consists of two ranges. */
 	call->call_segs =
 		static_cast<u16>(on->count_mrs(0, what.call_length) + 1);
@@ -268,7 +275,6 @@ int host::post(rpc *task, endpoint *on, const rpcrdma_call_plan &plan,
 
 int host::try_send(rpc *task, endpoint *on)
 {
-	rpcrdma_call call;
 	rpcrdma_call_plan plan;
 	rpcrdma_send *s;
 	int rc;
@@ -287,22 +293,18 @@ int host::try_send(rpc *task, endpoint *on)
 			w_.complain("MRs of a connection that has not ended");
 		task->mrs_of->put_mrs(&task->mrs);
 	}
-	s = on->for_call();
+	s = rpcrdma_core_send_for_call(on);
 	if (!s)
 		return -EAGAIN;
-	geometry(task, on, &call);
-	on->limit_mrs(&call);
-	rc = rpcrdma_plan_call(&on->conn, &call, &plan);
-	if (rc == -ENOBUFS) {
-		w_.sum.mrs_given_up++;
-		on->close("the device has too few MRs for a Call");
-		return -ENOTCONN;
-	}
 	/* The peer may answer before this returns. */
-	if (!rc)
+	if (rpcrdma_plan_plain(&on->conn, &task->x.retry_limits, &peer_limits_,
+			       task->what.call_length, task->what.reply_max,
+			       &plan))
 		rc = post(task, on, plan, s);
-	if (rc && !list_is_empty(&task->mrs))
-		on->put_mrs(&task->mrs);
+	else
+		rc = rpcrdma_core_send_planned(on, task, &peer_limits_, s);
+	if (rc == -ENOTCONN && !on->is_open())
+		w_.sum.mrs_given_up++;
 	if (rc == -E2BIG) {
 		task->what.call_pieces = 1;
 		task->what.reply_pieces = 1;
@@ -319,3 +321,34 @@ int host::try_send(rpc *task, endpoint *on)
 }
 
 } // namespace simulation
+
+using namespace simulation;
+
+void rpcrdma_port_call_data(struct rpcrdma_ep_core *core, void *call_of,
+			    struct rpcrdma_call *call)
+{
+	auto *task = static_cast<rpc *>(call_of);
+
+	task->owner->call_data(task, static_cast<endpoint *>(core), call);
+}
+
+void rpcrdma_port_call_rest(struct rpcrdma_ep_core *core, void *call_of,
+			    struct rpcrdma_call *call)
+{
+	auto *task = static_cast<rpc *>(call_of);
+
+	task->owner->call_rest(task, static_cast<endpoint *>(core), call);
+}
+
+int rpcrdma_port_call_post(struct rpcrdma_ep_core *core, void *call_of,
+			   const struct rpcrdma_call_plan *plan,
+			   struct rpcrdma_send *s)
+{
+	auto *task = static_cast<rpc *>(call_of);
+	auto *on = static_cast<endpoint *>(core);
+	const int rc = task->owner->post(task, on, *plan, s);
+
+	if (rc && !list_is_empty(&task->mrs))
+		on->put_mrs(&task->mrs);
+	return rc;
+}

@@ -125,6 +125,43 @@ void rpcrdma_port_buffer_free(struct rpcrdma_ep_core *core, void *buf, u64 addr,
 			      u32 size);
 
 /**
+ * rpcrdma_port_call_data - get the geometry of a Call, for the fast path of planning
+ * @core: connection
+ * @rpc: as passed to rpcrdma_core_send_planned()
+ * @call: filled, but for what rpcrdma_port_call_rest() adds
+ *
+ * Context: no lock held.
+ */
+void rpcrdma_port_call_data(struct rpcrdma_ep_core *core, void *rpc,
+			    struct rpcrdma_call *call);
+
+/**
+ * rpcrdma_port_call_rest - add the segments of complete messages, and the learned limits
+ * @core: connection
+ * @rpc: as passed to rpcrdma_core_send_planned()
+ * @call: from rpcrdma_port_call_data()
+ *
+ * Context: no lock held.
+ */
+void rpcrdma_port_call_rest(struct rpcrdma_ep_core *core, void *rpc,
+			    struct rpcrdma_call *call);
+
+/**
+ * rpcrdma_port_call_post - map, encode and send a Call
+ * @core: connection
+ * @rpc: as passed to rpcrdma_core_send_planned()
+ * @plan: how the Call is conveyed
+ * @s: context for it; not used if it is continued
+ *
+ * Context: no lock held.
+ * Return: 0; the errors of rpcrdma_core_send_call() or rpcrdma_core_send_continued_call();
+ *	-ENOMEM; or another negative errno. After an error, no MR of the Call is mapped.
+ */
+int rpcrdma_port_call_post(struct rpcrdma_ep_core *core, void *rpc,
+			   const struct rpcrdma_call_plan *plan,
+			   struct rpcrdma_send *s);
+
+/**
  * rpcrdma_port_stream_free - free the memory of a continued message
  * @st: continued message
  *

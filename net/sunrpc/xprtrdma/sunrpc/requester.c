@@ -35,6 +35,8 @@
 #include <linux/mm.h>
 #include <linux/sunrpc/sched.h>
 
+#include <core/port_send.h>
+
 #include "../verbs/trace.h"
 #include "internal.h"
 #include "requester.h"
@@ -217,42 +219,23 @@ out_discard:
 	return rc;
 }
 
-/* Send a Call that may need chunks, or more than one message. */
-static noinline int rpcrdma_req_post_planned(struct rpcrdma_requester *r,
-					     struct rpcrdma_ep *ep,
-					     struct rpcrdma_req *req,
-					     struct rpcrdma_send *send)
+void rpcrdma_port_call_data(struct rpcrdma_ep_core *core, void *rpc,
+			    struct rpcrdma_call *call)
 {
-	struct rpcrdma_call call __uninitialized;
-	struct rpcrdma_call_plan plan;
-	int rc;
+	rpcrdma_req_call_data(rpc, rpcrdma_ep_of(core), call);
+}
 
-	rpcrdma_req_call_data(req, ep, &call);
-	if (unlikely(rpcrdma_peer_limits_any(&r->learned) ||
-		     !rpcrdma_plan_one_chunk(&ep->core.conn, &call, &plan))) {
-		rpcrdma_req_call_rest(req, ep, &call);
-		rc = rpcrdma_plan_call(&ep->core.conn, &call, &plan);
-		if (unlikely(rc == -ENOBUFS)) {
-			rpcrdma_ep_close(ep, "the device has too few memory regions for a Call");
-			return -ENOTCONN;
-		}
-		if (rc)
-			return rc;
-	}
-	if (rpcrdma_sq_must_ask(&ep->core.sq, rpcrdma_plan_has_chunks(&plan)) &&
-	    !rpcrdma_ep_may_call(ep))
-		return -EAGAIN;
-	rc = rpcrdma_req_post(ep, req, &plan, send);
-	if (likely(rc != -ENOMEM || plan.format != RPCRDMA_CONTINUED))
-		return rc;
-	/*
-	 * Copying a continued message may need memory that is only freed after this
-	 * Call has been sent. A Read chunk needs none.
-	 */
-	call.no_parts = true;
-	if (rpcrdma_plan_call(&ep->core.conn, &call, &plan))
-		return rc;
-	return rpcrdma_req_post(ep, req, &plan, send);
+void rpcrdma_port_call_rest(struct rpcrdma_ep_core *core, void *rpc,
+			    struct rpcrdma_call *call)
+{
+	rpcrdma_req_call_rest(rpc, rpcrdma_ep_of(core), call);
+}
+
+int rpcrdma_port_call_post(struct rpcrdma_ep_core *core, void *rpc,
+			   const struct rpcrdma_call_plan *plan,
+			   struct rpcrdma_send *send)
+{
+	return rpcrdma_req_post(rpcrdma_ep_of(core), rpc, plan, send);
 }
 
 /* Try to send once. On -EAGAIN write_space() will be called. */
@@ -264,7 +247,7 @@ static __always_inline int rpcrdma_requester_try(struct rpcrdma_requester *r,
 	struct rpcrdma_call_plan plan;
 	struct rpcrdma_send *send;
 
-	send = rpcrdma_send_for_call(ep);
+	send = rpcrdma_core_send_for_call(&ep->core);
 	if (unlikely(!send))
 		return -EAGAIN;
 	rqst->rq_xtime = ktime_get();
@@ -273,7 +256,7 @@ static __always_inline int rpcrdma_requester_try(struct rpcrdma_requester *r,
 				      rpcrdma_xdr_room(&rqst->rq_rcv_buf),
 				      &plan)))
 		return rpcrdma_req_post(ep, req, &plan, send);
-	return rpcrdma_req_post_planned(r, ep, req, send);
+	return rpcrdma_core_send_planned(&ep->core, req, &r->learned, send);
 }
 
 /*

@@ -56,18 +56,8 @@ static inline bool rpcrdma_ep_can_reserve_reply(struct rpcrdma_ep *ep)
 }
 
 /*
- * Return true if a Call can be sent now. Otherwise write_space() will be called.
- * Another sender may be faster: rpcrdma_send_call() then returns an error.
- * Context: process context, no lock held.
- */
-static inline bool rpcrdma_ep_may_call(struct rpcrdma_ep *ep)
-{
-	return rpcrdma_core_may_call(&ep->core);
-}
-
-/*
  * Send a Call: s->buf holds header and inline payload, s->len bytes.
- * @s: from rpcrdma_send_for_call().
+ * @s: from rpcrdma_core_send_for_call().
  * @mrs: the MRs its header names, or NULL; they are registered with the same doorbell.
  * @format: for the counters.
  * @lists: its chunk lists, or NULL; for the counters.
@@ -162,18 +152,6 @@ static inline void rpcrdma_ep_send_done(struct rpcrdma_ep *ep, u32 xid,
 					u32 inv_handle)
 {
 	rpcrdma_core_send_done(&ep->core, xid, inv_handle);
-}
-
-/*
- * Return the Send context in which the next Call is built, or NULL if
- * rpcrdma_ep_may_call() returns false. Calls of a connection are built one at a time,
- * and a Call that is not sent leaves the context to the next one.
- * Context: process context, no lock held.
- */
-static inline struct rpcrdma_send *rpcrdma_send_for_call(struct rpcrdma_ep *ep)
-{
-	return likely(rpcrdma_sq_call_is_likely(&ep->core.conn)) ||
-	       rpcrdma_ep_may_call(ep) ? ep->core.call_send : NULL;
 }
 
 #endif /* RPCRDMA_SENDING_H */

@@ -26,9 +26,10 @@
  * closed a little later: the peer sends it again on the next one, in another form.
  * Meanwhile the peer gets the Replies to its other Calls. A peer that has no other form
  * would send all of them again otherwise, and lose each connection before the first Reply.
- * A continued Reply for which there is no memory closes the connection at once. A handle that was invalidated without permission,
- * and a violation of the credits, close the connection, too. The teardown drains: it
- * processes all messages that have arrived, but executes no Call.
+ * A continued Reply for which there is no memory closes the connection at once. A handle
+ * that was invalidated without permission, and a violation of the credits, close the
+ * connection, too. The teardown drains: it processes all messages that have arrived, but
+ * executes no Call.
  *
  * Locking
  *

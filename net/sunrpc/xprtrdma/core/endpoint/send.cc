@@ -33,6 +33,9 @@ bool queue_reply(rpcrdma_ep_core *core, rpcrdma_work *reply, u32 nr_wrs)
 namespace
 {
 
+constexpr char TOO_FEW_MRS[] =
+	"the device has too few memory regions for a Call";
+
 /* Send the Reply in @s after the Writes of @t, which do not fit into its chain. */
 int send_reply_after(rpcrdma_ep_core *core, rpcrdma_send *s,
 		     rpcrdma_transfer *t, enum rpcrdma_format format,
@@ -141,6 +144,46 @@ int rpcrdma_core_call_refused(struct rpcrdma_ep_core *core,
 
 	return rpcrdma_call_refused(&core->conn, rx, call, call_lists,
 				    retry_limits);
+}
+
+/*
+ * The fast path needs only a part of the Call's geometry. A Call that others precede asks
+ * before its memory is mapped, because it may be refused any number of times.
+ */
+int rpcrdma_core_send_planned(struct rpcrdma_ep_core *core, void *rpc,
+			      const struct rpcrdma_peer_limits *learned,
+			      struct rpcrdma_send *s)
+{
+	struct rpcrdma_call call;
+	struct rpcrdma_call_plan plan;
+	int rc;
+
+	rpcrdma_port_call_data(core, rpc, &call);
+	if (rpcrdma_peer_limits_any(learned) ||
+	    !rpcrdma_plan_one_chunk(&core->conn, &call, &plan)) [[unlikely]] {
+		rpcrdma_port_call_rest(core, rpc, &call);
+		rc = rpcrdma_plan_call(&core->conn, &call, &plan);
+		if (rc == -E_NOBUFS) {
+			rpcrdma_core_close(core, TOO_FEW_MRS);
+			return -E_NOTCONN;
+		}
+		if (rc)
+			return rc;
+	}
+	if (rpcrdma_sq_must_ask(&core->sq, rpcrdma_plan_has_chunks(&plan)) &&
+	    !rpcrdma_core_may_call(core))
+		return -E_AGAIN;
+	rc = rpcrdma_port_call_post(core, rpc, &plan, s);
+	if (rc != -E_NOMEM || plan.format != RPCRDMA_CONTINUED) [[likely]]
+		return rc;
+	/*
+	 * Copying a continued message may need memory that is only freed after this
+	 * Call has been sent. A Read chunk needs none.
+	 */
+	call.no_parts = true;
+	if (rpcrdma_plan_call(&core->conn, &call, &plan))
+		return rc;
+	return rpcrdma_port_call_post(core, rpc, &plan, s);
 }
 
 int rpcrdma_core_send_call(struct rpcrdma_ep_core *core, struct rpcrdma_send *s,
