@@ -46,7 +46,7 @@ static int loop_rpc_try_locked(struct loop_side *side, struct loop_rpc *rpc)
 
 	if (!rpcrdma_ep_is_open(ep))
 		return -ENOTCONN;
-	s = rpcrdma_send_for_call(ep);
+	s = rpcrdma_core_send_for_call(&ep->core);
 	if (!s)
 		return -EAGAIN;
 	rc = rpcrdma_core_send_room(s, room);
