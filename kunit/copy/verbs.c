@@ -448,13 +448,9 @@ static void *loop_kmalloc_array(size_t n, size_t size, gfp_t gfp)
 	return loop_fault() ? NULL : kmalloc_array(n, size, gfp);
 }
 
-static void *loop_kvmalloc_array(size_t n, size_t size, gfp_t gfp)
-{
-	return loop_fault() ? NULL : kvmalloc_array(n, size, gfp);
-}
-
 static void *loop_kvmalloc(size_t size, gfp_t gfp)
 {
+	loop_check_nofs();
 	return loop_fault() ? NULL : kvmalloc(size, gfp);
 }
 
@@ -543,13 +539,11 @@ static struct crypto_shash *loop_alloc_shash(const char *name, u32 type, u32 mas
 #undef kzalloc
 #undef kmalloc_node
 #undef kmalloc_array
-#undef kvmalloc_array
 #undef kvmalloc
 #define kzalloc(size, gfp)		loop_kzalloc(size, gfp)
 #define kmem_cache_zalloc(cache, gfp)	loop_cache_zalloc(cache, gfp)
 #define kmalloc_node(size, gfp, node)	loop_kmalloc_node(size, gfp, node)
 #define kmalloc_array(n, size, gfp)	loop_kmalloc_array(n, size, gfp)
-#define kvmalloc_array(n, size, gfp)	loop_kvmalloc_array(n, size, gfp)
 #define kvmalloc(size, gfp)		loop_kvmalloc(size, gfp)
 
 #include "../../net/sunrpc/xprtrdma/verbs/lifecycle.c"

@@ -39,6 +39,12 @@ enum {
 	RPCRDMA_CLIENT_SGES = 8,
 };
 
+/*
+ * kvmalloc() without I/O of file systems. Before Linux 5.17 it uses vmalloc() only with
+ * GFP_KERNEL: @gfp is that, and the context forbids such I/O.
+ */
+void *rpcrdma_kvmalloc(size_t size, gfp_t gfp);
+
 extern struct workqueue_struct *rpcrdma_wq;
 /*
  * A workqueue of its own: a teardown waits for the accept work item of its connection,

@@ -216,7 +216,7 @@ void rpcrdma_recvs_end(struct rpcrdma_ep *ep)
 
 void *rpcrdma_port_assembly(struct rpcrdma_ep_core *core, u32 size)
 {
-	return kvmalloc(size, GFP_NOFS);
+	return rpcrdma_kvmalloc(size, GFP_NOFS | __GFP_NOWARN);
 }
 
 void rpcrdma_port_assembly_free(struct rpcrdma_ep_core *core, void *assembly)

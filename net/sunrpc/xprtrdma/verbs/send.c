@@ -117,7 +117,7 @@ struct rpcrdma_stream *rpcrdma_stream_alloc(enum rpcrdma_kind kind, u32 xid,
 {
 	struct rpcrdma_stream *st;
 
-	st = kvmalloc(sizeof(*st) + (size_t)len, gfp);
+	st = rpcrdma_kvmalloc(sizeof(*st) + (size_t)len, gfp);
 	if (st)
 		rpcrdma_core_stream_init(st, kind, xid, (u8 *)(st + 1), len,
 					 lists);

@@ -32,6 +32,7 @@
  * the messages. Completion handlers take no lock.
  */
 
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
 
 #include "internal.h"
@@ -252,13 +253,23 @@ struct rpcrdma_send *rpcrdma_port_send(struct rpcrdma_ep_core *core, u32 number)
 	return &s->core;
 }
 
+void *rpcrdma_kvmalloc(size_t size, gfp_t gfp)
+{
+	unsigned int nofs = memalloc_nofs_save();
+	void *mem = kvmalloc(size, gfp | __GFP_FS);
+
+	memalloc_nofs_restore(nofs);
+	return mem;
+}
+
 int rpcrdma_port_sends(struct rpcrdma_ep_core *core, u32 nr)
 {
 	struct rpcrdma_ep *ep = rpcrdma_ep_of(core);
 
 	ep->reg_cqe.done = rpcrdma_wc_chained;
 	ep->rw_cqe.done = rpcrdma_wc_chained;
-	ep->send_ring = kvmalloc_array(nr, sizeof(*ep->send_ring), GFP_NOFS);
+	ep->send_ring = rpcrdma_kvmalloc(array_size(nr, sizeof(*ep->send_ring)),
+					 GFP_NOFS);
 	if (!ep->send_ring)
 		return -ENOMEM;
 	core->control_bufs = rpcrdma_buffer_create(ep, RPCRDMA_CONTROL_BUFS,
