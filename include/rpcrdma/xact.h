@@ -317,14 +317,21 @@ struct rpcrdma_actions rpcrdma_xact_pulled(struct rpcrdma_xact *x,
 void rpcrdma_xact_again(struct rpcrdma_xact *x);
 
 /**
- * rpcrdma_xact_resend() - check if a task that is about to wait for the Reply was
- *	notified to send again
- * @x: RPC
- *
- * Call this in the serialisation of rpcrdma_xact_again().
- * Return: true once for each notification.
+ * rpcrdma_xact_end() - report that the RPC's task is notified now that the RPC fails
+ * @x: RPC, which has completed or was not sent; serialised as rpcrdma_xact_again()
+ * @status: negative errno that the RPC ends with
  */
-bool rpcrdma_xact_resend(struct rpcrdma_xact *x);
+void rpcrdma_xact_end(struct rpcrdma_xact *x, int status);
+
+/**
+ * rpcrdma_xact_notified() - check if a task that is about to wait for the Reply was
+ *	notified before
+ * @x: RPC; serialised as rpcrdma_xact_again()
+ *
+ * Return: 0: it waits. -EAGAIN, once for each notification: it sends the Call again.
+ *	Another negative errno: the RPC ends with it.
+ */
+int rpcrdma_xact_notified(struct rpcrdma_xact *x);
 
 /**
  * rpcrdma_xact_release() - report that the RPC's task has ended

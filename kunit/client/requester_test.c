@@ -344,7 +344,12 @@ static void requester_never(struct kunit *test)
 	xprt_unpin_rqst(rqst);
 	KUNIT_EXPECT_EQ(test, task->tk_rpc_status, -EMSGSIZE);
 	KUNIT_EXPECT_EQ(test, f->stats.failed_sends, 1UL);
-	KUNIT_EXPECT_EQ(test, xprt->stat.recvs, 1UL);
+	/* The task is about to wait for the Reply. */
+	spin_lock(&xprt->queue_lock);
+	rpcrdma_requester_wait_for_reply(task);
+	spin_unlock(&xprt->queue_lock);
+	KUNIT_EXPECT_FALSE(test, RPC_IS_QUEUED(task));
+	KUNIT_EXPECT_EQ(test, task->tk_status, -EMSGSIZE);
 	KUNIT_EXPECT_TRUE(test, rpcrdma_ep_is_open(f->ep));
 	rpc_destroy_wait_queue(&xprt->pending);
 	req_close(f);
@@ -375,6 +380,31 @@ static void requester_exiting(struct kunit *test)
 	req_close(f);
 }
 
+/*
+ * A task that sleeps is woken with the errno of its RPC: not all kernels look at
+ * tk_rpc_status.
+ */
+static void requester_asleep(struct kunit *test)
+{
+	struct req_fixture *f = req_open(test);
+	struct rpc_xprt *xprt = &f->requester.xprt;
+	struct rpc_rqst *rqst = &f->req->rqst;
+	struct rpc_task *task = req_task(test, f);
+
+	set_bit(RPC_TASK_ACTIVE, &task->tk_runstate);
+	rpc_sleep_on(&xprt->pending, task, NULL);
+	KUNIT_ASSERT_TRUE(test, RPC_IS_QUEUED(task));
+	xprt_pin_rqst(rqst);
+	spin_lock(&xprt->queue_lock);
+	rpcrdma_rqst_fail(rqst, -EREMOTEIO);
+	xprt_unpin_rqst(rqst);
+	spin_unlock(&xprt->queue_lock);
+	KUNIT_EXPECT_FALSE(test, RPC_IS_QUEUED(task));
+	KUNIT_EXPECT_EQ(test, task->tk_status, -EREMOTEIO);
+	rpc_destroy_wait_queue(&xprt->pending);
+	req_close(f);
+}
+
 static struct kunit_case requester_cases[] = {
 	KUNIT_CASE(requester_read_chunk),
 	KUNIT_CASE(requester_special),
@@ -383,6 +413,7 @@ static struct kunit_case requester_cases[] = {
 	KUNIT_CASE(requester_payload),
 	KUNIT_CASE(requester_never),
 	KUNIT_CASE(requester_exiting),
+	KUNIT_CASE(requester_asleep),
 	{}
 };
 

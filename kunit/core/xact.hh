@@ -16,7 +16,7 @@ namespace engine_test::xacts
 {
 
 constexpr u32 XID = 0x1234, HANDLE = 0x1000, OTHER_HANDLE = 0x1001;
-constexpr int ENOTCONN_ = 107, EIO_ = 5;
+constexpr int ENOTCONN_ = 107, EIO_ = 5, EAGAIN_ = 11, EMSGSIZE_ = 90;
 constexpr rpcrdma_buf_layout LAYOUT = { 100, 1000, 60 };
 
 constexpr u32 REPORT = RPCRDMA_ACT_REPORT, PLACE = RPCRDMA_ACT_PLACE,
@@ -154,7 +154,7 @@ using event = std::function<std::string(xact &)>;
 inline const char *const states[] = {
 	"idle",	    "sent",	"claimed", "placed",  "kept",
 	"in chunk", "provided", "failed",  "refused", "pulling",
-	"again",    "lost",	"over",
+	"again",    "lost",	"over",	   "ended",
 };
 
 } // namespace engine_test::xacts

@@ -73,6 +73,10 @@ std::unique_ptr<xact> in_state(const std::string &name)
 	} else if (name == "over") {
 		e->in_write(8).reply();
 		e->invalidated();
+	} else if (name == "ended") {
+		e->error(-EIO_);
+		e->invalidated();
+		rpcrdma_xact_end(&e->x, -EIO_);
 	} else {
 		ADD_FAILURE() << name;
 	}
@@ -111,7 +115,10 @@ TEST(Xact, IsNotSentTwiceOnAConnectionWithoutAReply)
 {
 	expect("begin on the same connection",
 	       [](xact &e) { return yes(!rpcrdma_xact_begin(&e.x, &e.conn)); },
-	       { { "idle", "yes" }, { "again", "yes" }, { "over", "yes" } });
+	       { { "idle", "yes" },
+		 { "again", "yes" },
+		 { "over", "yes" },
+		 { "ended", "yes" } });
 	expect("begin on another connection",
 	       [](xact &e) { return yes(!rpcrdma_xact_begin(&e.x, &e.next)); },
 	       { { "idle", "yes" },
@@ -272,22 +279,47 @@ TEST(Xact, ARetryIsReportedOnce)
 {
 	expect("a task about to wait",
 	       [](xact &e) {
-		       return yes(rpcrdma_xact_resend(&e.x) &&
-				  !rpcrdma_xact_resend(&e.x));
+		       return yes(rpcrdma_xact_notified(&e.x) == -EAGAIN_ &&
+				  !rpcrdma_xact_notified(&e.x));
 	       },
 	       { { "again", "yes" } });
 	expect("a notification, then the wait",
 	       [](xact &e) {
 		       rpcrdma_xact_again(&e.x);
-		       return yes(rpcrdma_xact_resend(&e.x));
+		       return yes(rpcrdma_xact_notified(&e.x) == -EAGAIN_);
 	       },
 	       { { "refused", "yes" }, { "again", "yes" } });
 	expect("begin, then the wait",
 	       [](xact &e) {
 		       return yes(!rpcrdma_xact_begin(&e.x, &e.conn) &&
-				  rpcrdma_xact_resend(&e.x));
+				  rpcrdma_xact_notified(&e.x));
 	       },
-	       { { "idle", "" }, { "again", "" }, { "over", "" } });
+	       { { "idle", "" },
+		 { "again", "" },
+		 { "over", "" },
+		 { "ended", "" } });
+}
+
+/*
+ * The task of an RPC that has failed gets the errno even if it was not asleep. It may
+ * ask again, because it does not send the Call again.
+ */
+TEST(Xact, AFailureIsReportedToATaskThatWasAwake)
+{
+	expect("a task about to wait",
+	       [](xact &e) {
+		       return yes(rpcrdma_xact_notified(&e.x) == -EIO_ &&
+				  rpcrdma_xact_notified(&e.x) == -EIO_);
+	       },
+	       { { "ended", "yes" } });
+	expect("a Call that cannot be sent, then the wait",
+	       [](xact &e) {
+		       if (e.x.state)
+			       return std::string();
+		       rpcrdma_xact_end(&e.x, -EMSGSIZE_);
+		       return yes(rpcrdma_xact_notified(&e.x) == -EMSGSIZE_);
+	       },
+	       { { "idle", "yes" } });
 }
 
 /* A task that is killed waits for the end of outstanding work. */

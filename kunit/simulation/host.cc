@@ -257,6 +257,7 @@ void host::transmit()
 		if (rc != -ENOTCONN) {
 			task->refused = rc;
 			w_.sum.failed++;
+			fail(task, rc);
 			w_.tell("RPC %u cannot be sent: %d", task->id, rc);
 		}
 		complete(task, rc);

@@ -239,6 +239,7 @@ private:
 	void encode(rpc *task);
 	void take_back(rpc *task);
 	rpc *find(u32 xid) const;
+	void fail(rpc *task, int status);
 	void over(rpc *task);
 	void answered(rpc *task, const std::vector<u8> &whole);
 	bool pieces_fit(const rpc *task, const endpoint *on,

@@ -158,6 +158,14 @@ void host::report(const rpc *task, const rpcrdma_actions &s)
 		task->mrs_of->excuse(&task->mrs);
 }
 
+/* Notify the task that its RPC fails, before it sleeps. */
+void host::fail(rpc *task, int status)
+{
+	rpcrdma_xact_end(&task->x, status);
+	if (rpcrdma_xact_notified(&task->x) != status)
+		w_.complain("a task waits for an RPC that has failed");
+}
+
 /* The RPC will get no Reply, or its task has ended. */
 void host::over(rpc *task)
 {
@@ -200,6 +208,7 @@ void host::run_actions(rpc *task, endpoint &from, rpcrdma_actions s)
 		if (s.todo & RPCRDMA_ACT_COMPLETE) {
 			if (s.status < 0) {
 				w_.sum.failed++;
+				fail(task, s.status);
 				task->status = s.status;
 				over(task);
 			} else {
@@ -351,7 +360,7 @@ void host::requeue(rpc *task)
 		return;
 	}
 	/* Notify some tasks before they sleep. */
-	if (task->id & 1 && !rpcrdma_xact_resend(&task->x))
+	if (task->id & 1 && rpcrdma_xact_notified(&task->x) != -EAGAIN)
 		w_.complain("a task waits for a Call that is not sent");
 	task->state = rpc::QUEUED;
 	xmit_.push_back(task);

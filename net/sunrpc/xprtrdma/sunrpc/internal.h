@@ -25,6 +25,9 @@ void rpcrdma_req_take_back(struct rpcrdma_req *req);
 void rpcrdma_req_call_rest(const struct rpcrdma_req *req,
 			   const struct rpcrdma_ep *ep,
 			   struct rpcrdma_call *call);
+/* Wake a task if it sleeps in xprt->pending. Caller holds queue_lock. */
+void rpcrdma_wake_with_status(struct rpc_xprt *xprt, struct rpc_task *task,
+			      int status);
 /* End an RPC with @status, a negative errno. Caller holds queue_lock. */
 void rpcrdma_rqst_fail(struct rpc_rqst *rqst, int status);
 

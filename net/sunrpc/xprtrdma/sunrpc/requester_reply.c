@@ -60,39 +60,23 @@ static void rpcrdma_req_resend(struct rpcrdma_req *req)
 }
 
 /*
- * Wake a task that sleeps in xprt->pending, with a status, like the function of sunrpc
- * that is not exported by all kernels. The status of a task that does not sleep must
- * not be changed: the task may be exiting, and report that status. Caller holds
- * queue_lock.
- */
-static void rpcrdma_wake_with_status(struct rpc_xprt *xprt,
-				     struct rpc_task *task, int status)
-{
-	struct rpc_wait_queue *queue = &xprt->pending;
-
-	lockdep_assert_held(&xprt->queue_lock);
-	spin_lock(&queue->lock);
-	if (RPC_IS_QUEUED(task) && task->tk_waitqueue == queue)
-		task->tk_status = status;
-	spin_unlock(&queue->lock);
-	rpc_wake_up_queued_task(queue, task);
-}
-
-/*
- * A task whose Call was refused before it could go to sleep stays awake and sends the
- * Call again.
+ * A task whose Call was refused before it could go to sleep stays awake. It sends the
+ * Call again, or its RPC ends.
  */
 void rpcrdma_requester_wait_for_reply(struct rpc_task *task)
 {
 	struct rpcrdma_req *req = rpcrdma_rqst_req(task->tk_rqstp);
+	int status;
 
 	lockdep_assert_held(&task->tk_rqstp->rq_xprt->queue_lock);
-	if (likely(!rpcrdma_xact_resend(&req->x))) {
+	status = rpcrdma_xact_notified(&req->x);
+	if (likely(!status)) {
 		xprt_wait_for_reply_request_def(task);
 		return;
 	}
-	rpcrdma_req_resend(req);
-	task->tk_status = -EAGAIN;
+	if (status == -EAGAIN)
+		rpcrdma_req_resend(req);
+	task->tk_status = status;
 }
 
 /* Have a refused Call sent again, of which no MR or Receive is left. */

@@ -321,17 +321,37 @@ void rpcrdma_req_call_rest(const struct rpcrdma_req *req,
 }
 
 /*
- * sunrpc accepts a status only for a task that sleeps. This one ends a task before its
- * next action, as a signal would. Only the first status counts.
+ * Wake a task that sleeps in xprt->pending, with a status, like the function of sunrpc
+ * that is not exported by all kernels. The status of a task that does not sleep must
+ * not be changed: the task may be exiting, and report that status. Caller holds
+ * queue_lock.
+ */
+void rpcrdma_wake_with_status(struct rpc_xprt *xprt, struct rpc_task *task,
+			      int status)
+{
+	struct rpc_wait_queue *queue = &xprt->pending;
+
+	lockdep_assert_held(&xprt->queue_lock);
+	spin_lock(&queue->lock);
+	if (RPC_IS_QUEUED(task) && task->tk_waitqueue == queue)
+		task->tk_status = status;
+	spin_unlock(&queue->lock);
+	rpc_wake_up_queued_task(queue, task);
+}
+
+/*
+ * End an RPC that has no Reply. sunrpc ends a task with a tk_rpc_status before its next
+ * action, as after a signal; only the first status counts. Older releases, such as 5.10,
+ * do not look at it: there the status is the one that the task is woken with, or finds
+ * before it sleeps. The RPC is still in the queue for Replies, like one that is sent
+ * again. sunrpc removes it with the task's slot.
  */
 void rpcrdma_rqst_fail(struct rpc_rqst *rqst, int status)
 {
 	struct rpc_task *task = rqst->rq_task;
 
 	lockdep_assert_held(&rqst->rq_xprt->queue_lock);
-	/*
-	 * sunrpc copies this status to tk_status, unless the task is exiting already.
-	 */
 	cmpxchg(&task->tk_rpc_status, 0, status);
-	xprt_complete_rqst(task, 0);
+	rpcrdma_xact_end(&rpcrdma_rqst_req(rqst)->x, status);
+	rpcrdma_wake_with_status(rqst->rq_xprt, task, status);
 }

@@ -31,6 +31,7 @@ enum class stage : u8 {
 	AGAIN,	  /* its task was notified to send the Call again */
 	LOST,	  /* the connection it was sent on cannot answer it */
 	OVER,
+	ENDED, /* its task was notified of the errno it ends with */
 };
 
 stage stage_of(const struct rpcrdma_xact *x)
@@ -214,6 +215,7 @@ int rpcrdma_xact_begin_anew(struct rpcrdma_xact *x,
 	 * Call's.
 	 */
 	case stage::OVER:
+	case stage::ENDED:
 		break;
 	case stage::SENT:
 	case stage::LOST:
@@ -479,12 +481,23 @@ void rpcrdma_xact_again(struct rpcrdma_xact *x)
 		go(x, stage::AGAIN);
 }
 
-bool rpcrdma_xact_resend(struct rpcrdma_xact *x)
+void rpcrdma_xact_end(struct rpcrdma_xact *x, int status)
 {
-	if (stage_of(x) != stage::AGAIN)
-		return false;
-	go(x, stage::IDLE);
-	return true;
+	x->status = status;
+	go(x, stage::ENDED);
+}
+
+int rpcrdma_xact_notified(struct rpcrdma_xact *x)
+{
+	switch (stage_of(x)) {
+	case stage::AGAIN:
+		go(x, stage::IDLE);
+		return -E_AGAIN;
+	case stage::ENDED:
+		return x->status;
+	default:
+		return 0;
+	}
 }
 
 bool rpcrdma_xact_release(struct rpcrdma_xact *x)
