@@ -1,5 +1,42 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The connection manager: its events, and its part in the setup of a connection. */
+/*
+ * The connection manager: its events, and its part in the setup of a connection.
+ *
+ * Operation
+ *
+ * The handler translates an event of the CM to one of the core, which knows the stage
+ * that waits for it (core/conn/lifecycle.cc). The core calls rpcrdma_port_make() in the
+ * setup context to begin a step: resolve the address or the route, connect, or accept.
+ * The steps of a client end with an event, for which ep.c waits with the time limit of
+ * the step. The setup of a server ends when the connection is accepted; open_timer
+ * limits the time until it is open. A server's end opens with the client's first
+ * message, which may precede the event ESTABLISHED. If the connection is open when the
+ * timer expires, and that event is still missing, the CM is notified that the
+ * connection is established.
+ *
+ * The handler must be quick, because one thread of the CM handles these events of all
+ * devices and protocols. It allocates no Receives, and waits for no other context.
+ *
+ * Memory
+ *
+ * A client's id is created by rpcrdma_ep_connect(), a server's by the CM for a connect
+ * request. Only the teardown destroys the id of an endpoint, after a handler that is
+ * running has returned. The handler always returns 0, because the CM would destroy the
+ * id otherwise. The removal of a device waits for the teardown.
+ *
+ * Errors
+ *
+ * An event that ends the connection closes it in any stage; the core has the errno. If
+ * a step cannot begin, the setup fails, and the connection is closed, too. -ENETDOWN is
+ * returned only if the network namespace has lost its network, because sunrpc may end
+ * the RPCs of a hard mount after it.
+ *
+ * Locking
+ *
+ * The CM holds the id's handler mutex while the handler runs, which takes ep->lock
+ * within it. rpcrdma_ep_answer() takes the handler mutex to exclude a close by an event
+ * while the connection is accepted.
+ */
 
 #include <linux/if_arp.h>
 #include <linux/netdevice.h>

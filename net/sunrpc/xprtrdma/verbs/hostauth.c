@@ -1,9 +1,38 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Host authentication. The core makes the decisions (core/conn/hostauth.cc). This file
- * has the parts that need the kernel: the secrets, which are keys in root's user keyring,
- * and HMACs. Keys of the initial network namespace have the types "logon" and "user". Those
- * of any other one have a type of this module's.
+ * has the parts that need the kernel: the secrets, which are keys in root's user
+ * keyring, and HMACs. Keys of the initial network namespace have the types "logon" and
+ * "user". Those of any other one have a type of this module's.
+ *
+ * Operation
+ *
+ * The setup of a connection looks up the identity that the peer's address must prove.
+ * Unless authentication is off, a client also looks up its own secret, and allocates a
+ * handshake if it has one. A server allocates the handshake when a client asks for it.
+ * During the handshake the core requests one action at a time: a work item reads the
+ * request under ep->lock, looks up the key and computes without the lock, and reports
+ * the answer under it. Keys are looked up without calling user space.
+ *
+ * Memory
+ *
+ * The handshake and the expected identity are freed with the endpoint. A secret is not
+ * copied, except to the transform of its HMAC, which zeroes the key when it is freed.
+ * Proofs and shared secrets are zeroed when they are no longer needed. The work item
+ * has a reference to the endpoint, and holds off the teardown.
+ *
+ * Errors
+ *
+ * A missing or invalid secret is an answer: whether it ends the connection depends on
+ * the mode. -ENOMEM is no statement about a secret: the setup or the handshake fails,
+ * so that no connection is made without authentication for lack of memory. If the key
+ * that names the identity of an address is not valid, no peer with that address is
+ * accepted.
+ *
+ * Locking
+ *
+ * ep->lock protects the handshake. A key's semaphore is held for reading while its
+ * secret is used, so that it cannot be replaced meanwhile.
  */
 
 #include <crypto/hash.h>

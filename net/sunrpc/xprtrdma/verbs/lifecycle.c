@@ -1,8 +1,37 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The base of all other files of the endpoint: the state of the connection, its users,
- * and the start of its teardown. The engine makes the decisions, see struct
- * rpcrdma_lifecycle.
+ * The base of all other files of the endpoint: its locks, its users, the start of its
+ * teardown, the counters of a network namespace, and the list of all endpoints. The
+ * engine makes the decisions, see struct rpcrdma_lifecycle.
+ *
+ * Operation
+ *
+ * The first event that ends a connection closes it; later ones have no effect.
+ * rpcrdma_port_closing() then notifies the transport if the connection was open, logs
+ * the reason, and queues the teardown. A context that uses objects of the device
+ * without ep->lock calls rpcrdma_ep_enter(), which holds off the teardown or fails. The
+ * barriers in both functions ensure that either the teardown sees the user, or the user
+ * sees that the connection is closing. write_space() is called in the same way, so that
+ * it does not run after closed().
+ *
+ * Memory
+ *
+ * An endpoint is in the list from its allocation until its last reference is dropped. A
+ * walk of the list takes a reference to each endpoint, and holds no lock between two of
+ * them. Counters belong to the network namespace of the connection, to which the CM id
+ * holds a reference: do not count an event after the id is destroyed.
+ *
+ * Errors
+ *
+ * The status of a failed Work Request is classified by its origin: the peer, this end,
+ * or a flush. A flush is the consequence of another event, and has no reason for the
+ * log. Closes without a reason are not logged.
+ *
+ * Locking
+ *
+ * ep->lock and ep->mr_lock are spinlocks for process context. The second may be taken
+ * within the first. rpcrdma_eps_mutex protects the list, so that dropping the last
+ * reference may sleep.
  */
 
 #include <linux/workqueue.h>

@@ -1,6 +1,39 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Listening, and accepting connections.
+ *
+ * Operation
+ *
+ * A listener has an id of the CM that listens at its address. Its handler allocates an
+ * endpoint for a connect request, and asks the transport to admit it with the upcall
+ * incoming(). If that returns 0, a work item creates the objects of the connection and
+ * accepts it. A listener survives the loss of its address or its device: a work item
+ * destroys the old id and creates a new one until it can listen again. The core decides
+ * when (core/conn/listening.cc). The CM reports the removal of a device and an address
+ * that has moved to another device. If the listener is bound to an address, notifiers
+ * report its arrival and its loss.
+ *
+ * Memory
+ *
+ * rpcrdma_listener_destroy() frees the listener, after its notifiers, its id and its
+ * work item have ended. One context destroys the id of a listener: the one that removes
+ * it with xchg(). In a device removal that is the handler, which returns 1 so that the
+ * CM destroys the id. The id of a connect request belongs to the endpoint once
+ * incoming() has returned 0. Otherwise the CM destroys it, and the endpoint is freed.
+ *
+ * Errors
+ *
+ * If the first attempt to listen fails, rpcrdma_listen() returns its errno. Later
+ * attempts are repeated until one succeeds or the listener is destroyed. If a
+ * connection cannot be set up, its teardown destroys its id, which rejects it.
+ *
+ * Locking
+ *
+ * renew_mutex serializes attempts to listen. No handler takes it, because an attempt
+ * waits for the handler of the id that it destroys. l->lock protects the core's state,
+ * and a retry is scheduled under it. It disables bottom halves, because the notifier
+ * for IPv6 addresses may run in a softirq. rpcrdma_listeners_mutex protects the list of
+ * listeners.
  */
 
 #include <linux/inetdevice.h>

@@ -3,6 +3,33 @@
  * Replies that this end exposes for its peer to pull (WP 8): the entries, and the work
  * item for Replies that are not pulled in time. The core has the rest
  * (core/endpoint/pulled_reply.cc).
+ *
+ * Operation
+ *
+ * rpcrdma_expose() maps a Reply to MRs, and the Send that names them exposes it. If MRs
+ * are missing, the caller waits for them for at most RPCRDMA_EXPOSE_WAIT_MS in total.
+ * notify_seq is read before each attempt, so that no notification is lost between an
+ * attempt and the wait. The close of the connection ends the wait, which does not hold
+ * off the teardown.
+ *
+ * Memory
+ *
+ * struct verbs_exposure is embedded in the object that owns the pages of the Reply.
+ * Until the Reply is passed to rpcrdma_send_reply(), its builder owns the object. From
+ * then on release() is called once: after the MRs were invalidated, or by the teardown
+ * after they were destroyed.
+ *
+ * Errors
+ *
+ * If the peer does not report in time that it has pulled a Reply, the MRs are
+ * invalidated, a warning is logged, and the connection remains open. If an invalidation
+ * fails, the connection is closed.
+ *
+ * Locking
+ *
+ * The core arms the work item under ep->lock. A run holds off the teardown or does
+ * nothing. The teardown cancels the work item before it releases the Replies that are
+ * left.
  */
 
 #include "internal.h"

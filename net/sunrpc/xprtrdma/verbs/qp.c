@@ -1,6 +1,35 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The device objects of a connection: queue pair, completion queues, and their sizes.
+ * The device objects of a connection: protection domain, completion queues, queue pair,
+ * and their sizes.
+ *
+ * Operation
+ *
+ * The setup context creates the objects before it sends the connect request or accepts
+ * one. The id of a client has a device only after its address was resolved. The core
+ * lowers the parameters of the connection to the device's limits, and calculates the
+ * lengths of the queues. While the device has no memory for the queue pair, the core
+ * shortens the Send Queue, down to a minimum. Both completion queues of a connection
+ * use one vector, and connections use the vectors in turn.
+ *
+ * Memory
+ *
+ * Each connection has a protection domain of its own, so that a handle is valid only in
+ * the connection to which it was disclosed. This file frees nothing, not even after an
+ * error: the teardown destroys all objects that exist. Those that could not be created
+ * are NULL.
+ *
+ * Errors
+ *
+ * An errno ends the setup. A device without FRWR is refused for a client, and for a
+ * server if it reads into MRs only. A fatal error of the queue pair or the device that
+ * no completion reports closes the connection. The event handler may run in any
+ * context, and leaves that to a work item.
+ *
+ * Locking
+ *
+ * No lock: the teardown waits until the setup context has ended, and no other context
+ * uses the objects before the connection is requested or accepted.
  */
 
 #include <linux/module.h>

@@ -1,8 +1,42 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Explicit RDMA: Reads and Writes of memory that the peer has exposed, using the
- * rdma_rw API, which knows each device's requirements. The core decides which parts
- * there are, and when they are posted (core/endpoint/transfer.cc).
+ * rdma_rw API, which knows each device's requirements.
+ *
+ * Operation
+ *
+ * A transfer is a list of parts. The core decides how a chunk is split into parts, and
+ * when they are posted (core/endpoint/transfer.cc). For each part this file builds a
+ * scatterlist of local memory, and the API maps it and prepares its Work Requests.
+ * Reads are posted in batches with one doorbell each. The Writes of a Reply are chained
+ * before its Send if they fit into one chain, and are posted in batches before it
+ * otherwise. Reads that lack MRs are prepared again by one work item of the connection,
+ * in order.
+ *
+ * Memory
+ *
+ * The memory of the owner is allocated with the transfer, as is the first part if it is
+ * small and its size is known. Other parts are allocated separately. The pages remain
+ * the owner's until done() is called. The end of a transfer unmaps and frees its parts,
+ * calls done(), and then frees the transfer. From its allocation until then a transfer
+ * holds off the teardown, which itself ends those that are posted or queued. The API
+ * allocates with GFP_KERNEL. It is called under memalloc_nofs_save(), because memory
+ * reclaim may wait for a teardown.
+ *
+ * Errors
+ *
+ * A lack of free MRs is no error: the transfer returns its MRs and waits, see
+ * core/queue/read_mr_pool.cc. If an MR of the API holds less than the limits permit,
+ * the part is split further. After any other error the owner frees the transfer; if it
+ * has waited for MRs, the core ends it. A Work Request that fails closes the
+ * connection, and the transfer ends in the teardown. If the device refuses to stop,
+ * transfers outlive the queue pair, and return their MRs to a substitute of it.
+ *
+ * Locking
+ *
+ * A transfer is built and ended without a lock by the context that owns it. ep->lock is
+ * held when parts are chained and posted, and when the retry is scheduled, so that the
+ * teardown can cancel it. done() runs in process context, without ep->lock.
  */
 
 #include <linux/sched/mm.h>

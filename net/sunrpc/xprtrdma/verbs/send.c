@@ -1,8 +1,37 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Sending: entries of the transports into the core, and memory of continued messages. An
- * entry takes ep->lock, makes one call of the core, releases the lock, and runs the actions
- * that the call returned.
+ * Sending: entries of the transports into the core, the starvation timer, and memory of
+ * continued messages.
+ *
+ * Operation
+ *
+ * An entry takes ep->lock, makes one call of the core, releases the lock, and runs the
+ * actions that the call returned. The message was built in the buffer of its Send
+ * context before, and its memory was mapped, so that the lock is held only to decide
+ * and to post. The core refuses a Call that cannot be sent at once, and queues such a
+ * Reply (core/endpoint/send.cc).
+ *
+ * The starvation timer is armed only when messages wait, or when a continued Call was
+ * dropped. In the first case the connection is closed if the peer grants too few
+ * credits for too long, in the second in any case.
+ *
+ * Memory
+ *
+ * A refused Call leaves its Send context to the next Call, and its MRs to the caller.
+ * rpcrdma_send_reply() consumes the context, the Writes and the exposed memory in every
+ * case. A continued message has one allocation with its payload. The caller owns it
+ * until it is sent; the core frees it when its last message has completed, or in the
+ * teardown. That of a Reply is charged to the peer.
+ *
+ * Errors
+ *
+ * -EAGAIN: write_space() is called later, unless the connection ends. If the device
+ * refuses a message that the core has accepted, the sender gets no error: the
+ * connection is closed, and the message ends in the teardown.
+ *
+ * Locking
+ *
+ * ep->lock. A Reply to be pulled holds off the teardown until the actions have run.
  */
 
 #include <linux/slab.h>
