@@ -1,7 +1,39 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
  * The configuration and setup of a connection, the actions that follow its events, and
- * control messages that the transport requests. conn/lifecycle.cc has the state machine.
+ * control messages that the transport requests. conn/lifecycle.cc has the state
+ * machine.
+ *
+ * Operation
+ *
+ * All event sources call rpcrdma_core_happened(). It changes the state and the counters
+ * under the lock, and runs the resulting actions after it has released the lock.
+ * Actions of two events may therefore run at the same time. The setup context calls
+ * rpcrdma_core_setup(), which executes steps until one has to be waited for; the host
+ * waits. An ERROR or a DONE is queued, and posted when the Send Queue permits.
+ *
+ * A client of version 1 is open when it is connected. The Receives that it lacks are
+ * allocated by a work item of the host, because the event is handled in the connection
+ * manager's thread.
+ *
+ * Memory
+ *
+ * The parameters are lowered when the connection is attached to the quota, if memory is
+ * tight, and to the device's limits in the setup. If memory for the first Receives is
+ * short, the inline thresholds are lowered, too. A setup that fails frees nothing: the
+ * teardown does.
+ *
+ * Errors
+ *
+ * A step that fails or exceeds its time closes the connection, and a client's setup
+ * returns the errno for the transport. The end of a connection is counted once, with
+ * its cause if that has a counter. rpcrdma_core_remedy() translates the failure of a
+ * Responder into an ERROR, a retry or a close.
+ *
+ * Locking
+ *
+ * The lock of the connection protects the state machine. The steps of a setup, and
+ * actions, run without it.
  */
 #include "endpoint.hh"
 

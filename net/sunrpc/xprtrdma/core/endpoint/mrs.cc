@@ -3,6 +3,38 @@
  * The MRs that a peer accesses: getting and mapping them, their invalidation, and their
  * return. queue/mr_pool.cc decides which callers wait for MRs, and when more are
  * allocated.
+ *
+ * Operation
+ *
+ * A change of the pool returns actions, which run after the lock for MRs was released:
+ * start the host's allocator, at once or after a pause, notify the waiters, or log the
+ * shortage. RPCs wait for write space, builders of pulled Replies for a change of
+ * mrs.notify_seq; a notification serves both. Of an RPC's MRs, those that the peer has
+ * not invalidated are invalidated by one chain of Work Requests. If none is left, its
+ * owner's callback runs at once.
+ *
+ * Memory
+ *
+ * An MR is in mrs.all from its allocation until the last reference to the endpoint is
+ * dropped; the teardown destroys the device's part of it before. In addition it is in
+ * the list of free ones, or in that of a request, which owns it. An error keeps the MRs
+ * in the request's list, and the owner returns them. An MR is returned only when it is
+ * not exposed.
+ *
+ * Errors
+ *
+ * If the device maps less than the limits permit, the limits are lowered for the whole
+ * connection, and the caller plans again. If they cannot be lowered further, the
+ * request fails. If an invalidation fails, the connection is closed; the MRs are
+ * exposed until the teardown has destroyed them, and so the owner keeps their memory.
+ *
+ * Locking
+ *
+ * The lock for MRs protects mrs.free and mrs.pool; the limits are lowered under it and
+ * read without it. mr->exposed is set under the lock of the connection, when the MR is
+ * posted, and cleared by the owner or by the teardown. Mapping and unmapping are done
+ * without a lock, while the teardown is held off. If it can no longer be held off, the
+ * host serializes unmapping with it.
  */
 #include "endpoint.hh"
 

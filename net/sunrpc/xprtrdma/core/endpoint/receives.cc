@@ -2,6 +2,38 @@
 /*
  * Receives are allocated, charged and posted here, and reused or freed after their
  * messages have been processed.
+ *
+ * Operation
+ *
+ * conn/receive_pool.cc decides how many Receives a connection has, and when free ones
+ * are posted. rpcrdma_core_recvs_due() allocates and posts in rounds, until no more are
+ * due. One context allocates at a time; another one that runs meanwhile only posts. A
+ * Receive that is released is posted again with a batch of free ones, or freed if the
+ * window has shrunk.
+ *
+ * Memory
+ *
+ * All Receives are in core->all_recvs, the free ones in core->free_recvs, too. Each is
+ * charged together with a Send buffer of the same size, which the Reply to its Call may
+ * need. A surplus Receive is unmapped under the lock, and uncharged and freed after the
+ * lock was released. Others are freed with the endpoint. The host's teardown drops its
+ * reference to the endpoint when the transport holds no Receive, or leaves that to the
+ * release of the last one.
+ *
+ * Errors
+ *
+ * If the first Receives cannot be allocated, the next round allocates smaller ones; if
+ * these cannot be allocated, the connection is closed. If the Receives of a larger
+ * window cannot be allocated, the window is only as large as they permit; a client of
+ * version 1 needs all of them. If the device refuses to post Receives, the connection
+ * is closed. None is posted once the connection is closing, because the drain would not
+ * flush it.
+ *
+ * Locking
+ *
+ * The lists and counts are protected by the lock of the connection, and Receives are
+ * posted under it. Receives are charged and allocated without the lock, while the
+ * teardown is held off.
  */
 #include "endpoint.hh"
 

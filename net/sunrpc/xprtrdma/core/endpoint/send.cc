@@ -1,8 +1,35 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Calls and Replies that are sent as a single message. A Call is sent at once or
- * refused. A Reply is posted, or waits in order; it has its context from the time at
- * which work on its Call began.
+ * Calls and Replies that are sent as a single message; continued.cc has the others.
+ *
+ * Operation
+ *
+ * A Call is sent at once or refused, because its task can retry it. A Reply is posted,
+ * or queued in order in core->messages, because its sender does not wait. A server
+ * reserves the Send context of a Reply before it executes the Call, so that the Reply
+ * waits only for credits and for slots of the Send Queue. The Writes of a Reply are
+ * chained before its Send if the chain fits the Send Queue. Otherwise they are posted
+ * first, and transfer.cc queues the Reply when they have completed.
+ *
+ * Memory
+ *
+ * core->call_send is the context in which the next Call is built. A refused Call leaves
+ * it there. A Call is recorded as sent, and its MRs as exposed, in the critical section
+ * that posts it, and so before its Reply is processed. A context that is released
+ * without being sent ends the work that is attached to it.
+ *
+ * Errors
+ *
+ * -EAGAIN: the host will be notified of write space. -EIO: the Call can never be sent.
+ * If the device refuses a message, the function succeeds, and an action in core->todo
+ * closes the connection: the message is in core->inflight and ends in the teardown. If
+ * memory for a continued Call is short, the Call is planned again without continuation.
+ *
+ * Locking
+ *
+ * rpcrdma_core_send_call() and rpcrdma_core_send_reply() are called under the lock of
+ * the connection. Their caller runs the actions in core->todo after it has released the
+ * lock. A Call is planned and mapped without the lock.
  */
 #include "../queue/send_queue.hh"
 #include "../wire/xdr.hh"

@@ -2,6 +2,38 @@
 /*
  * The teardown of an endpoint. conn/lifecycle.cc has the order of its steps. This file
  * executes each step for the core's own state; the host executes it for the device.
+ *
+ * Operation
+ *
+ * The teardown is one context of the host. It calls rpcrdma_core_teardown(), which
+ * executes steps until the next one is a wait. The host waits, and calls it again. In a
+ * step that ends work, the host's part comes last. In the steps of the queue pair, the
+ * MRs and the exposed Replies it comes first: the core's state changes when the objects
+ * are destroyed.
+ *
+ * Each wait has an end. The waits of a setup have time limits. RPCRDMA_STOP_TRIES
+ * bounds the attempts to stop a queue pair. The device flushes the queues of a queue
+ * pair that it has stopped. Contexts that hold off the teardown are refused by the
+ * closing connection, and work that they have queued ends before they are waited for.
+ *
+ * Memory
+ *
+ * Callbacks of ended work release its memory. MRs are destroyed before the Replies in
+ * them are released, so that no peer can read memory that was freed. The Receives stay
+ * until the last reference is dropped, because the transport may still hold some of
+ * them: rpcrdma_core_destroy() frees them, and leaves the quota.
+ *
+ * Errors
+ *
+ * If the device refuses to stop the queue pair, posted work is not ended until the
+ * queue pair and the completion queues are destroyed. Until then completions are not
+ * reaped.
+ *
+ * Locking
+ *
+ * Work is removed from the lists under the lock of the connection, and its callbacks
+ * run without it. MRs and exposed Replies are walked without a lock, because no other
+ * context adds or removes any at that time.
  */
 #include "endpoint.hh"
 
