@@ -2,6 +2,39 @@
 /*
  * The client's transport class "rdma": its operations, and the lifetime of a transport.
  * client_connect.c has its connection.
+ *
+ * Operation
+ *
+ * A transport outlives its connections. sunrpc requests a connection when a task has to
+ * send and the transport is not connected; a connect worker then creates it. The
+ * operations for slots and buffers are in slot.c, those for Calls and Replies in
+ * requester.c and requester_reply.c, those of the reverse direction in client_bc.c.
+ *
+ * Memory
+ *
+ * A transport is allocated by setup(), with a reference to the module, and freed by a
+ * work item that destroy() queues. That work item first cancels the connect worker, and
+ * waits for the end of the connection, so that no upcall finds a transport that is
+ * gone. The module's exit waits for the workqueue, and thus for the last instruction of
+ * the work item. The workqueue has a rescuer, and while a swap file is on the
+ * transport, the connect worker may use memory reserves: memory reclaim may wait for a
+ * connection.
+ *
+ * Errors
+ *
+ * If setup() fails, its errno is returned to the creator of the transport. If a Call
+ * finds no open connection, the transport requests a disconnect. sunrpc calls close()
+ * when the write lock is released, and the task waits for the next connection. The
+ * timeout of an RPC does the same, because a Call cannot be sent a second time on the
+ * same connection. An attempt to connect that fails wakes the waiting tasks with an
+ * errno.
+ *
+ * Locking
+ *
+ * sunrpc holds the write lock, XPRT_LOCKED, for connect(), close(), send_request() and
+ * destroy(); the connect worker inherits and releases it. Only the holder of the write
+ * lock replaces client->ep, so that a sender reads the pointer without another lock.
+ * All other contexts read it under ep_lock. transport_lock protects the timeouts.
  */
 
 #include <linux/module.h>

@@ -2,7 +2,36 @@
 /*
  * The generic netlink family "rpcrdma": the connections, listeners and counters of the
  * caller's network namespace, and events. Documentation/netlink/specs/rpcrdma.yaml
- * describes it. No privilege is needed, as for the addresses and counters in mountstats.
+ * describes it. No privilege is needed, as for the addresses and counters in
+ * mountstats.
+ *
+ * Operation
+ *
+ * A dump has one message for each object, in the order of the objects' numbers. Between
+ * two parts of a dump only the next number is kept. An event is sent to a multicast
+ * group when a connection has opened, and when an open connection begins to close.
+ * rpcrdma_ep_view() collects the state of a connection for dumps, events and debugfs,
+ * so that all three report the same.
+ *
+ * Memory
+ *
+ * A dump holds a reference to one connection at a time, and none between two parts. The
+ * reference does not delay the teardown of the connection: only the memory of the
+ * endpoint remains. An event is allocated only if a program listens for it.
+ *
+ * Errors
+ *
+ * An object that does not fit into a part of a dump is the first one of the next part.
+ * An event for which there is no memory is lost: it only reports a change, and a dump
+ * has the state.
+ *
+ * Locking
+ *
+ * Dumps may sleep, because the lists of connections and listeners are protected by
+ * mutexes, which are held only to find the next object. A view takes ep->lock, mr_lock
+ * and memory_lock one after the other: each group of numbers is consistent, but the
+ * groups may be of different moments. The context that reports a change holds none of
+ * these locks, but may hold another spinlock: an event is allocated with GFP_ATOMIC.
  */
 
 #include <linux/module.h>

@@ -1,8 +1,38 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Server transport: a connection, as the other files of the server use it, and its end.
- * Nothing here needs a service thread to make progress: this module's own workqueue
- * frees the memory of connections.
+ * Server transport: the end of a connection, and the references to it that other files
+ * get.
+ *
+ * Operation
+ *
+ * A connection that no service thread has accepted belongs to its listener, and is
+ * freed by the last upcall of its endpoint, closed() (server_listen.c). An accepted
+ * connection belongs to sunrpc. xpo_detach begins to close its endpoint. xpo_free,
+ * after the last reference, queues a work item that waits for the end of the endpoint
+ * and frees the connection. Nothing here needs a service thread to make progress,
+ * because the work item runs on this module's own workqueue.
+ *
+ * Memory
+ *
+ * The svc_xprt is a part of struct rpcrdma_svc_conn, which has a counted reference to
+ * the endpoint. A thread that processes a Call, and a deferred Call, have a reference
+ * to the svc_xprt. When the last one is gone, Calls are therefore only queued, or still
+ * being pulled. The work item releases the queued ones, and the spare pages, after the
+ * endpoint has ended its Reads. The endpoint itself remains until its other references
+ * are dropped.
+ *
+ * Errors
+ *
+ * The end of a connection cannot fail. The wait for the endpoint is bounded by the time
+ * that the device needs to flush its queues.
+ *
+ * Locking
+ *
+ * An upcall of the endpoint may run before the svc_xprt is initialized, and after its
+ * last reference is gone. rpcrdma_svc_conn_get() therefore returns a reference only if
+ * sunrpc has the connection, which conn->lock protects, and the count is not zero. The
+ * memory remains valid during an upcall, because the last one, closed(), frees it, or a
+ * work item that waits for closed().
  */
 
 #include <linux/slab.h>

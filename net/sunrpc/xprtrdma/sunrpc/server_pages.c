@@ -2,6 +2,38 @@
 /*
  * Server transport: the state of Calls with chunks, and the pages that their arguments
  * are pulled into.
+ *
+ * Operation
+ *
+ * A Call with Read or Write chunks has a struct rpcrdma_svc_call in addition to its
+ * Receive. Pages to pull into are first taken from the spare pages of the connection.
+ * If there are too few, a pull ahead of the threads allocates the others without
+ * waiting, and a pull by a service thread uses pages of that thread, which sunrpc
+ * refills. When a thread receives the complete Call, the pulled pages replace pages of
+ * that thread, and these become spare. A steady load of Calls therefore needs no new
+ * pages.
+ *
+ * Memory
+ *
+ * The pages of a Call are charged to the quota of its connection from the start of the
+ * pull until the exchange, or until the Call is freed. Spare pages are limited to those
+ * of RPCRDMA_EARLY_CALLS largest Calls. While there are more than one largest Call
+ * needs, a work item frees, twice a second, those that no Call has needed in between.
+ * The end of the connection frees all of them, and no others are kept afterwards.
+ *
+ * Errors
+ *
+ * If a pull ahead of the threads finds too few pages, the Call waits for a service
+ * thread. If there is no memory for the array of spare pages, the pages of threads are
+ * freed instead of kept. If a thread cannot allocate the state of a Call, it closes the
+ * connection (server_call.c).
+ *
+ * Locking
+ *
+ * conn->lock protects the spare pages, and the account of pulls ahead of the threads.
+ * The pages of a Call belong to the context that handles the Call, and in between to
+ * its transfer. The quota is asked under conn->lock, but charged and uncharged without
+ * it, because to uncharge memory may call write_space(), which takes that lock.
  */
 
 #include <linux/mm.h>

@@ -1,5 +1,41 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Server transport: Replies, and the results that are sent in their Call's chunks. */
+/*
+ * Server transport: Replies, and the results that are sent in their Call's chunks.
+ *
+ * Operation
+ *
+ * While a service encodes a Reply, it reports by xpo_result_payload() which results may
+ * be sent in Write chunks. They are only recorded, because the service may still revoke
+ * them. xpo_sendto() has three ways for the complete Reply. A Reply that is one message
+ * without chunks is copied to its Send context. A Reply with one result, in the only
+ * chunk of its Call, is written from its pages, and the rest is copied, as for a large
+ * READ. For every other Reply the core plans the method, and responder.c builds what is
+ * sent. If the peer has granted no credit, or the Send Queue is full, the endpoint
+ * queues the Reply: the thread never waits for the peer.
+ *
+ * Memory
+ *
+ * The Send context was reserved before the thread received the Call, so that no thread
+ * waits for one here. Pages that the device reads move from the thread to the transfer,
+ * with their references. A plan may refer to segments in the memory of the Call's
+ * Receive, which is held until sunrpc releases the Call. In version 1 the Receive is
+ * released as soon as the Reply is built: the Reply permits the peer to send another
+ * Call, for which a Receive must be posted.
+ *
+ * Errors
+ *
+ * If no method is possible, or if every attempt would fail, an ERROR is sent in place
+ * of the Reply. A temporary failure closes the connection, because a service does not
+ * keep its Reply: the client sends the Call again on its next connection. If the fast
+ * path for one chunk has no memory for its Write, the Reply is planned.
+ *
+ * Locking
+ *
+ * This file takes no lock. sunrpc calls xpo_sendto() without one, so that several
+ * threads may send on a connection at the same time. A Call and its Reply belong to the
+ * calling thread. Plans read only state that is fixed while the connection is open, or
+ * that changes in a single store. Messages are posted or queued under ep->lock.
+ */
 
 #include <linux/module.h>
 #include <linux/mm.h>
