@@ -1,5 +1,36 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-/* Calls of a connection that wait for a service thread */
+/*
+ * Calls of a connection that wait for a service thread: their order, and the memory
+ * that they are pulled into.
+ *
+ * Operation
+ *
+ * A Call that no thread receives at once is in one of two lists, or is being pulled.
+ * The waiting Calls are in the order of arrival, the pulled ones in the order in which
+ * their Reads ended. A thread gets the first waiting Call that can proceed, or the
+ * first pulled Call if that is older. A Call that waits for memory therefore delays no
+ * Call that needs none, and neither list starves the other. Each Call holds its
+ * Receive, so that a search passes no more Calls than the connection has Receives.
+ *
+ * Memory
+ *
+ * Nothing is allocated: a Call is embedded in an object of the user. Calls that are
+ * pulled ahead of the threads may use the memory of RPCRDMA_EARLY_CALLS largest Calls.
+ * That memory is reserved until a thread has received the Call, or the Call is freed.
+ *
+ * Errors
+ *
+ * A Call that is larger than the service accepts is neither pulled ahead nor kept
+ * waiting for memory: a thread gets it, and refuses it. When the service has ended, no
+ * Call waits for memory any more, so that all can be removed.
+ *
+ * Locking
+ *
+ * The user's lock is held, also when @room is called. The exceptions are
+ * rpcrdma_calls_arrived(), because one context at a time processes messages, and some
+ * inline checks of the header. If @room refuses a Call, the quota notifies its user
+ * later, and a thread searches again.
+ */
 #include "../internal.hh"
 
 namespace rpcrdma

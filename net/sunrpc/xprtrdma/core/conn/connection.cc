@@ -1,8 +1,38 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * The protocol state of a connection, and everything it sends: which messages
- * may be sent, in which order, and the control messages that the engine builds
- * itself.
+ * The protocol state of a connection, and everything it sends: which messages may be
+ * sent, in which order, and the control messages that the core builds itself.
+ *
+ * Operation
+ *
+ * Functions change the state, and return the events that follow; the caller acts on
+ * these. A message is counted when it is posted, and not when it is encoded: only then
+ * are its credit fields up to date. Queued ERRORs and DONEs are sent first, then
+ * CONNPROP, and a credit grant last. In version 2, no Call may be sent while a control
+ * message is queued, and a connection is open when the peer's last CONNPROP was
+ * received and that of this end was sent, or can be sent after the messages queued
+ * before it. queue/send_queue.cc decides which of the messages that may be sent is
+ * posted next.
+ *
+ * Memory
+ *
+ * Nothing is allocated. A control message waits as a few words in a ring, and is
+ * encoded into the buffer of a Send context when it may be sent. The ring has
+ * RPCRDMA_MAX_PENDING_CONTROL entries.
+ *
+ * Errors
+ *
+ * The first violation of the protocol sets the state to CLOSING, and the reason, which
+ * later ones do not change. Nothing may be sent from then on. A connection is also
+ * closed if its ring overflows: the peer then causes ERRORs or DONEs and grants no
+ * credits for them. If messages wait for credits and the peer grants too few for
+ * cfg.stall_ms, the connection is closed, because a Call that was not sent has no other
+ * timeout.
+ *
+ * Locking
+ *
+ * The caller holds the lock of the connection, except during the setup, and for
+ * functions with a const connection that read only what is fixed while it is open.
  */
 #include "../wire/codec.hh"
 #include "credits.hh"

@@ -1,4 +1,31 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Receiving continued messages: the sequences that are discarded.
+ *
+ * Operation
+ *
+ * One sequence at most is open. If one of its messages is refused, if another message
+ * interrupts it, or if there is no memory for it, its remaining messages may already be
+ * on their way. They are discarded. Otherwise the next one would be taken for the first
+ * message of another RPC, and cause one more ERROR. A sequence is identified by its xid
+ * and its direction. Discarding it ends with its last message, or with a complete
+ * message of the same identity, which is not discarded (receive_rpc.cc).
+ *
+ * Memory
+ *
+ * The entries are a part of the connection. The fragments themselves are assembled in
+ * core/endpoint/arrivals.cc; here only their length is known.
+ *
+ * Errors
+ *
+ * No function fails. If a sender omits the rest of a sequence, the entry remains until
+ * the same identity is used again, or later entries replace it. While there is an
+ * entry, no message takes a fast path (receive.cc).
+ *
+ * Locking
+ *
+ * The caller holds the lock of the connection.
+ */
 #include "continuation.hh"
 
 namespace rpcrdma

@@ -1,7 +1,38 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Receiving: from the bytes of one message to a verdict about it. All input
- * from a peer is validated here, in receive_rpc.cc, receive_control.cc and version1.cc.
+ * Receiving: from the bytes of one message to a verdict about it. All input from a peer
+ * is validated here, in receive_rpc.cc, receive_control.cc and version1.cc.
+ *
+ * Operation
+ *
+ * rpcrdma_conn_receive() processes every message, in the order of arrival. Fast paths
+ * recognize the usual messages by a few words: Calls and Replies without chunks, of
+ * either version, and those of version 2, in the forward direction, with one chunk of
+ * one segment. If a fast path does not apply, it leaves the connection unchanged, and
+ * the general path processes the message. That path counts the message, chooses the
+ * version if that is still open, processes the credit fields, and then examines the
+ * header type. A message therefore uses a credit whatever it contains. The verdict says
+ * what becomes of the message and its Receive. The events are consequences for the
+ * connection, such as credit grants that are due.
+ *
+ * Memory
+ *
+ * Nothing is allocated, and no payload is copied: the result refers to it by offset and
+ * length. Segments in excess of the fixed array are stored in memory of the caller, and
+ * only at a server of version 1.
+ *
+ * Errors
+ *
+ * There are four degrees. A message that must not be answered, or that can belong to no
+ * RPC, is dropped and counted. A Call or a CONNPROP that cannot be accepted, and a
+ * message of unknown type, is answered by an ERROR. A Reply that cannot be used ends
+ * its RPC. A violation of the credits, of the version or of the opening closes the
+ * connection, and from then on the verdict for each message is CLOSE.
+ *
+ * Locking
+ *
+ * The caller holds the lock of the connection. It is held for the header and for the
+ * first words of the payload, not while payload is copied.
  */
 #include "../wire/codec.hh"
 #include "../wire/one_chunk.hh"

@@ -1,5 +1,41 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-/* Error codes (7, 8.4, WP 7): their data, and their meaning for an RPC. */
+/*
+ * Errors: their codes (7, 8.4, WP 7), the consequences of an ERROR for the RPC that it
+ * refuses, and the remedies for failures at this end.
+ *
+ * Operation
+ *
+ * An ERROR does not always end its RPC. Some codes report a limit: the maximum of
+ * chunks or segments, or the memory that a chunk needs. If the Call can be planned
+ * within that limit, it is sent again in that form, with the same xid. A maximum of
+ * segments lowers the RCSIZ of the connection. The other limits are kept in two places:
+ * in struct rpcrdma_retry_limits for one RPC, and in struct rpcrdma_peer_limits for all
+ * RPCs to the peer, for some minutes, because a Call that was executed before it was
+ * refused is repeated as another RPC (WP 7).
+ *
+ * A failure at this end is lasting or temporary. A lasting one ends the RPC, at a
+ * Responder with an ERROR. After a temporary one, the task that keeps the message
+ * retries. If there is no such task, or no connection, the connection is closed, and
+ * the Requester sends the Call again on the next one.
+ *
+ * Why retries end
+ *
+ * Each code permits one retry of an RPC on a connection, and an ERROR that does not
+ * rule out the form of the refused Call permits none. A peer that contradicts itself
+ * therefore cannot make this end repeat a Call for ever.
+ *
+ * Memory
+ *
+ * Nothing is allocated. The limits are embedded in objects of the user.
+ *
+ * Locking
+ *
+ * rpcrdma_call_refused() is called with the lock of the connection, because it may
+ * lower the peer's RCSIZ. It does that with a single store: plans read RCSIZ without
+ * the lock. The limits of a peer are protected by a lock of the user, except that the
+ * fast path checks without it if there may be any. All other functions read constants
+ * only.
+ */
 #include "../internal.hh"
 
 namespace rpcrdma

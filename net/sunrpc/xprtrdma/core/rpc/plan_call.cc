@@ -1,7 +1,31 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * The Requester's decisions: how a Call is conveyed, which chunks it provides
- * for its Reply, and whether the Reply used them correctly.
+ * The Requester's decisions: how a Call is conveyed, which chunks it provides for its
+ * Reply, and whether the Reply used them correctly.
+ *
+ * Operation
+ *
+ * Each attempt to send a Call makes a new plan, from lengths and numbers of segments
+ * only: memory is registered when the plan is known. Fast paths plan the Calls that are
+ * one message, like their Replies, and most Calls with one chunk of one segment. For
+ * all others the planner lists the chunks that may be provided for the Reply, best
+ * first, and tries each of these with the forms of the Call, best first. The first
+ * combination that respects all limits is used: the properties of the peer, earlier
+ * refusals of this Call, limits learned from refusals of others, and the number of MRs
+ * if the pool is starved.
+ *
+ * Errors
+ *
+ * If no form is possible, the RPC ends (-EMSGSIZE). If one would be possible with more
+ * MRs, the connection is closed (-ENOBUFS), because another one may get them. A Reply
+ * with chunks that differ from those provided ends its RPC, and not the connection.
+ *
+ * Locking
+ *
+ * No lock is taken. A sender plans without the lock of the connection: all that is read
+ * is fixed while the connection is open, or changes in a single store. If an ERROR
+ * lowers the peer's RCSIZ after another Call was planned, the peer may refuse that
+ * Call, too, and it is planned again.
  */
 #include "../wire/codec.hh"
 

@@ -1,7 +1,35 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * The Responder's decisions: how a Reply is conveyed with the chunks of its
- * Call.
+ * The Responder's decisions: how a Reply is conveyed with the chunks of its Call.
+ *
+ * Operation
+ *
+ * A Reply that is one message without chunks needs no plan. A Reply with one result
+ * that fits into the only chunk of its Call is planned by a fast path. All others are
+ * planned by plan_large(), which has the order of the methods and the reasons for it.
+ * The results that a service has reported are checked first, because a service may
+ * revoke a part of the Reply that it has encoded. In version 1, a Reply chunk that is
+ * large enough is used even if the Reply would fit inline, because Requesters have
+ * always found it there, and a Write chunk that is too short ends the RPC. The plan of
+ * a Reply to be pulled is not complete: the handles are known when the Reply is
+ * exposed.
+ *
+ * Memory
+ *
+ * The plan is an object of the caller, and usually on the stack. Segments in excess of
+ * the fixed array are in memory of the Call, which the plan overwrites. The Call is
+ * therefore held until the header of its Reply is built.
+ *
+ * Errors
+ *
+ * A plan always results. If no method is possible, it contains the ERROR to be sent:
+ * the number of the Write chunk that is too short and the length of its result, or the
+ * length of the Reply chunk that is needed. The Requester may retry with more memory.
+ *
+ * Locking
+ *
+ * No lock is taken, and several threads may plan for a connection at the same time: all
+ * that is read is fixed while the connection is open, or changes in a single store.
  */
 #include "../wire/codec.hh"
 #include "../wire/one_chunk.hh"
