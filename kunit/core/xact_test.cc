@@ -125,7 +125,8 @@ TEST(Xact, IsNotSentTwiceOnAConnectionWithoutAReply)
 		 { "sent", "yes" },
 		 { "again", "yes" },
 		 { "lost", "yes" },
-		 { "over", "yes" } });
+		 { "over", "yes" },
+		 { "ended", "yes" } });
 }
 
 TEST(Xact, IsAnsweredOnce)
@@ -311,7 +312,7 @@ TEST(Xact, AFailureIsReportedToATaskThatWasAwake)
 		       return yes(rpcrdma_xact_notified(&e.x) == -EIO_ &&
 				  rpcrdma_xact_notified(&e.x) == -EIO_);
 	       },
-	       { { "ended", "yes" } });
+	       { { "again", "" }, { "ended", "yes" } });
 	expect("a Call that cannot be sent, then the wait",
 	       [](xact &e) {
 		       if (e.x.state)
@@ -331,7 +332,8 @@ TEST(Xact, CanBeReleasedWhenIdle)
 		 { "sent", "yes" },
 		 { "again", "yes" },
 		 { "lost", "yes" },
-		 { "over", "yes" } });
+		 { "over", "yes" },
+		 { "ended", "yes" } });
 	expect("a late answer after that, or a second RPC",
 	       [](xact &e) {
 		       if (!rpcrdma_xact_release(&e.x))
@@ -345,7 +347,8 @@ TEST(Xact, CanBeReleasedWhenIdle)
 		 { "sent", "sent anew" },
 		 { "again", "sent anew" },
 		 { "lost", "sent anew" },
-		 { "over", "sent anew" } });
+		 { "over", "sent anew" },
+		 { "ended", "sent anew" } });
 }
 
 /* ---- Processing a Reply ---- */
