@@ -121,14 +121,14 @@ static inline bool rpcrdma_transfer_one_part(const struct rpcrdma_ep_rw *rw,
  * rpcrdma_transfer_prepared() - count the Work Requests of a part that is prepared
  * @t: transfer
  * @part: part of @t
- * @wrs: number of Work Requests
+ * @wrs: number of Work Requests, as rpcrdma_port_prepare() returns it; not an errno
  */
 static inline void rpcrdma_transfer_prepared(struct rpcrdma_transfer *t,
 					     struct rpcrdma_transfer_part *part,
-					     u32 wrs)
+					     int wrs)
 {
-	part->wrs = wrs;
-	t->left += wrs;
+	part->wrs = (u32)wrs;
+	t->left += part->wrs;
 }
 
 /**
@@ -140,7 +140,7 @@ static inline void rpcrdma_transfer_prepared(struct rpcrdma_transfer *t,
  */
 static inline void rpcrdma_transfer_only(struct rpcrdma_transfer *t,
 					 struct rpcrdma_transfer_part *part,
-					 u32 wrs, u32 octets)
+					 int wrs, u32 octets)
 {
 	part->list.next = part->list.prev = &t->parts;
 	t->parts.next = t->parts.prev = &part->list;

@@ -82,6 +82,13 @@ int rpcrdma_svc_result_payload(struct svc_rqst *rqstp,
 	return 0;
 }
 
+/* Return true if the results in @call are those of this pass of the service. */
+static bool rpcrdma_svc_has_results(const struct svc_rqst *rqstp,
+				    const struct rpcrdma_svc_call *call)
+{
+	return call && call->pass == rqstp->rq_stime;
+}
+
 /* Copy bytes of a Reply, for rpcrdma_reply_items(). */
 static void rpcrdma_svc_read_result(const void *res, u32 position, u32 length,
 				    void *to)
@@ -158,7 +165,7 @@ rpcrdma_svc_send_planned(struct svc_rqst *rqstp, struct rpcrdma_svc_conn *conn)
 	reply.length = rqstp->rq_res.len;
 	reply.nr_items = 0;
 	reply.reverse = 0;
-	if (call && call->pass == rqstp->rq_stime)
+	if (rpcrdma_svc_has_results(rqstp, call))
 		rpcrdma_reply_items(&reply, call->items, call->nr_items,
 				    rpcrdma_svc_read_result, &rqstp->rq_res);
 	rpcrdma_plan_reply(&ep->core.conn, &rv->rx.lists, &reply, &plan);
@@ -197,7 +204,7 @@ rpcrdma_svc_send_one_chunk(struct svc_rqst *rqstp, struct rpcrdma_svc_conn *conn
 	u32 rest;
 	u8 *to;
 
-	if (!call || call->pass != rqstp->rq_stime || call->nr_items != 1 || !s)
+	if (!rpcrdma_svc_has_results(rqstp, call) || call->nr_items != 1 || !s)
 		return 1;
 	item = &call->items[0];
 	if (item->position != head || item->length > res->page_len ||

@@ -291,8 +291,7 @@ struct rpcrdma_rw *rpcrdma_rw_one(struct rpcrdma_ep *ep,
 			       gfp);
 	if (unlikely(!rw))
 		return NULL;
-	part = (void *)(rw + 1);
-	rw->first = part;
+	part = rw->first;
 	nents = rpcrdma_extent_all(ext, ep->max_element, part->sg);
 	if (unlikely(!nents))
 		goto out_free;

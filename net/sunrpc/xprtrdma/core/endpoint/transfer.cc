@@ -140,12 +140,6 @@ void written(rpcrdma_ep_core *core, rpcrdma_work *reply, bool ok)
 	rpcrdma_core_end(core, unlock(core), &done_list, false);
 }
 
-/* Count the Work Requests of @part, which is prepared. */
-void prepared(rpcrdma_transfer *t, rpcrdma_transfer_part *part, int wrs)
-{
-	rpcrdma_transfer_prepared(t, part, static_cast<u32>(wrs));
-}
-
 /* Unmap all parts: the transfer holds no MRs any more. */
 void unprepare(rpcrdma_transfer *t)
 {
@@ -178,7 +172,7 @@ int prepare_all(rpcrdma_transfer *t)
 
 		if (wrs < 0)
 			return not_prepared(t, wrs);
-		prepared(t, part_of(at), wrs);
+		rpcrdma_transfer_prepared(t, part_of(at), wrs);
 	}
 	return 0;
 }
@@ -214,7 +208,7 @@ int fall_short(rpcrdma_transfer *t, int rc)
 	list_push_back(&part->list, &t->parts);
 	rpcrdma_read_add(pool, &t->claim, part->elements);
 	if (rc >= 0) [[likely]]
-		prepared(t, part, rc);
+		rpcrdma_transfer_prepared(t, part, rc);
 	else
 		rc = fall_short(t, not_prepared(t, rc));
 	if (rc < 0) [[unlikely]]
