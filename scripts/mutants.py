@@ -60,8 +60,6 @@ SECONDS = 120
 SIMULATION_SECONDS = 900
 # Clients of one server, and seeds, as in the simulation's Makefile
 CROWDS = (("1000", "1-5"), ("10000", "6-6"))
-# Seeds that failed once, as there
-FAILED_SEEDS = ("63311", "69223", "76072")
 
 
 class Mutation:
@@ -367,9 +365,9 @@ class Simulation:
 
     def __init__(self, root):
         self.root = root
-        top = subprocess.run(["make", "--no-print-directory", "-s", "-C", os.path.join(root, SIMULATION),
-                              "build-dir"], capture_output=True, text=True, check=True).stdout.strip()
-        self.folder = os.path.join(top, "mutants")
+        self.folder = os.path.join(self.ask("build-dir"), "mutants")
+        # Seeds that failed once
+        self.failed_seeds = self.ask("failed-seeds").split()
         self.copy = os.path.join(self.folder, "tree")
         self.objects = os.path.join(self.folder, "build", "fast")
         self.program = os.path.join(self.folder, "build", "simulate")
@@ -383,6 +381,11 @@ class Simulation:
         self.good = self.folder + "/good"
         shutil.rmtree(self.good, ignore_errors=True)
         shutil.copytree(self.objects, self.good)
+
+    def ask(self, what):
+        """What the Makefile prints for this target"""
+        return subprocess.run(["make", "--no-print-directory", "-s", "-C", os.path.join(self.root, SIMULATION), what],
+                              capture_output=True, text=True, check=True).stdout.strip()
 
     def build(self):
         """None if it was built, or what the compiler said"""
@@ -423,7 +426,7 @@ def try_simulation(root, mutations, seeds):
         write(simulation.copy, {place(name): text for name, text in texts.items()})
         complaint = simulation.build()
         found = None if complaint else simulation.run(seeds)
-        for seed in () if complaint else FAILED_SEEDS:
+        for seed in () if complaint else simulation.failed_seeds:
             found = found or simulation.run(f"{seed}-{seed}")
         crowd = None
         for clients, some in () if complaint or found else CROWDS:
