@@ -755,6 +755,7 @@ run_field()
 	local module guest tree
 	GUEST=uml guest_module "$1" uml || return 0
 	build_hostile "$2"
+	build_version1_server "$2"
 	build_ping "$2" || { not_ok "$1/ping" "rpcrdma-ping does not build"; return; }
 	run_e2e "$1" "$2" "${guest[@]}" --module "$module" --timeout 1500 -- "$2/guest/field.sh"
 }

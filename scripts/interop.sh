@@ -45,8 +45,7 @@ done
 mkdir -p "$run/shared" "$run/client" "$run/server"
 run=$(cd "$run" && pwd)
 build_guest_tools "$run/client"
-gcc -O2 -Wall -Wextra -Werror -o "$run/client/version1-server" \
-	"$here/scripts/guest/version1-server.c" -lrdmacm -libverbs -lpthread
+build_version1_server "$run/client"
 # Copy the scripts: guests read them while they run.
 rm -rf "$run/guest"
 cp -r "$here/scripts/guest" "$run/guest"

@@ -361,6 +361,13 @@ build_ping()
 	cp "$(make -s -C "$from" build-dir)/rpcrdma-ping" "$1"
 }
 
+# build_version1_server DIR: the server of version 1 that does not refuse version 2
+build_version1_server()
+{
+	gcc -O2 -Wall -Wextra -Werror -o "$1/version1-server" \
+		"$(dirname "${BASH_SOURCE[0]}")/guest/version1-server.c" -lrdmacm -libverbs -lpthread
+}
+
 # Folder of the logs of runs, which are kept until the next run of the same name
 RUNS=${RPCRDMA_RUNS:-$CACHE/runs}
 

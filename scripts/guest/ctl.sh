@@ -62,22 +62,23 @@ not_found()
 numbers() { $1 metrics | sed -n 's/^rpcrdma_\([a-z0-9_]*\)_total /\1 /p'; }
 number() { sed -n "s/^$1 //p"; }
 
-# mark CTL...: note the counters, for raised(). They are not 0: tests before have caused some.
+# mark CTL...: note the counters, for growth() and raised(). They are not 0: tests before have caused some.
 mark()
 {
 	local who
 	for who in "$@"; do numbers $who >/tmp/numbers.$who; done
 }
 
+# growth CTL COUNTER: print how much the counter has grown since mark()
+growth() { echo $(($(numbers $1 | number $2) - $(number $2 </tmp/numbers.$1))); }
+
 # raised CTL COUNTER...: the counters have grown since mark(), and are findings of the doctor
 raised()
 {
 	local who=$1 name findings=()
 	shift
-	numbers $who >/tmp/numbers.now
 	for name in "$@"; do
-		[ "$(number $name </tmp/numbers.now)" -gt "$(number $name </tmp/numbers.$who)" ] ||
-			complain "$who: $name has not grown" || return
+		[ "$(growth $who $name)" -gt 0 ] || complain "$who: $name has not grown" || return
 		findings+=("${name//_/-}")
 	done
 	found $who "${findings[@]}"

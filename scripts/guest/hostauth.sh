@@ -20,8 +20,12 @@ set_secret()
 {
 	drop_secret
 	echo $AUTH_IDENTITY >$AUTH_PARAMETERS/host_identity
-	head -c ${1:-32} /dev/urandom | keyctl padd logon rpcrdma:$AUTH_IDENTITY @u
+	head -c ${1:-32} /dev/urandom >/tmp/secret
+	add_secret $AUTH_IDENTITY /tmp/secret
 }
+
+# add_secret IDENTITY FILE
+add_secret() { keyctl padd logon rpcrdma:$1 @u <$2; }
 
 # give_secret IDENTITY SECRET
 give_secret()
@@ -61,7 +65,7 @@ auth_mounts()
 # auth_ends: print the log's lines about the ends of a client's connections
 auth_ends() { dmesg | grep ":$PORT closed: " || true; }
 
-# auth_denied VERSION REASON: a mount fails within a few seconds, with EACCES. The log has the
+# auth_denied VERSION REASON: a mount fails, and is not retried, with EACCES. The log has the
 # reason, and no other one for the client's connection. A mount may make several attempts.
 auth_denied()
 {
@@ -199,7 +203,7 @@ auth_ping()
 	local me=ping.example.test status=0
 	head -c 32 /dev/urandom >/tmp/ping.secret
 	drop_secret $me
-	keyctl padd logon rpcrdma:$me @u </tmp/ping.secret
+	add_secret $me /tmp/ping.secret
 	set_auth 1 2
 	echo 2 >$AUTH_PARAMETERS/auth_dh
 	"$RUN/rpcrdma-ping" -t 20 -c 2 --identity=$me --secret=/tmp/ping.secret $ADDR4 >/tmp/ping.log || status=$?

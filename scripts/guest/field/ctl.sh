@@ -4,14 +4,8 @@
 
 CTL_DEVICE=rxec CTL_NETDEV=c0
 
-# Secrets of both hosts: those of the client are keys of its network namespace.
-set_secret()
-{
-	drop_secret
-	echo $AUTH_IDENTITY >$AUTH_PARAMETERS/host_identity
-	head -c ${1:-32} /dev/urandom >/tmp/secret
-	add_secret $AUTH_IDENTITY /tmp/secret
-}
+# Secrets of both hosts: those of the client are keys of its network namespace. The next three
+# functions replace those of hostauth.sh.
 
 # add_secret IDENTITY FILE
 add_secret()
@@ -192,14 +186,12 @@ ctl_lost()
 	heal
 	reconnected $before
 	load_stop 1
-	if wr_failed ctl; then
+	if [ "$(growth ctl wr_failures)" -gt 0 ]; then
 		found ctl wr-failures
 	else
 		raised ctl_server wr_failures
 	fi
 }
-
-wr_failed() { [ "$(numbers $1 | number wr_failures)" -gt "$(number wr_failures </tmp/numbers.$1)" ]; }
 
 opening() { connections | grep '^role=server ' | grep -qv ' state=open '; }
 
