@@ -151,8 +151,8 @@ void refuse(rpcrdma_ep_core *core, const char *reason)
 
 /*
  * Drop a continued message for which there is no memory. After a Call, close the connection
- * in DROPPED_MS: only the end of the connection tells the Requester that it has to send the
- * Call again. After a Reply, which may have invalidated an MR, close it at once.
+ * in DROPPED_MS: the Requester sends the Call again only after the end of the connection.
+ * After a Reply, which may have invalidated an MR, close it at once.
  */
 void drop_continued(rpcrdma_ep_core *core)
 {
