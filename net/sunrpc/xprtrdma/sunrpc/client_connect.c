@@ -1,12 +1,36 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The connection of a client's transport.
+ * The connection of a client's transport: attempts, versions, and the end.
+ *
+ * Operation
  *
  * A transport has at most one connection. The connect worker creates it and close()
- * ends it, both under sunrpc's write lock (XPRT_LOCKED), and a new one is only created
- * when nothing is left of the old one. When a connection is lost, the endpoint notifies
- * the transport after its teardown. The transport then requests a close from sunrpc,
- * which retransmits the pending RPCs.
+ * ends it, and a new one is only created when nothing is left of the old one. Both walk
+ * through the same procedure of the core, which names one action after the other
+ * (struct rpcrdma_reconnect_walk); this file runs them. When a connection is lost, the
+ * endpoint notifies the transport after its teardown. The transport then requests a
+ * close from sunrpc, which retransmits the pending RPCs.
+ *
+ * For some time the core remembers, for all transports, which servers supported only
+ * version 1, and an attempt begins with that version. If a server gives no usable answer
+ * to the first version, the worker tries the other one at once (WP 4).
+ *
+ * Memory
+ *
+ * client->ep is one reference to the endpoint. The connect worker installs it, and
+ * rpcrdma_client_disconnect() removes it, waits for the end of the teardown, and drops
+ * it. The upcalls use the transport, which waits for closed() before it is freed. While
+ * a swap file is on the transport, the connect worker may use memory reserves.
+ *
+ * Errors
+ *
+ * The errno of a failed attempt wakes the tasks that wait for a connection. sunrpc
+ * decides if they fail or wait for the next attempt, and delays it.
+ *
+ * Locking
+ *
+ * The walks run under sunrpc's write lock (XPRT_LOCKED). ep_lock protects client->ep
+ * against readers without it. rpcrdma_versions_lock protects the memory of servers.
  */
 
 #include <linux/sched/mm.h>

@@ -2,14 +2,33 @@
 /*
  * Server transport: the class, its listeners, and connections until they are accepted.
  *
- * A listener and a connection are separate objects with different operations. A
- * connection begins as a wrapper around its endpoint; its svc_xprt is initialized only
- * when a service thread accepts it. Until then it belongs to its listener and ends with
- * its endpoint. From then on it belongs to sunrpc, and ends with the last reference to
- * the svc_xprt.
+ * Operation
  *
- * Nothing here needs a service thread to make progress: this module's own workqueue
- * frees the memory of listeners and connections.
+ * A listener and a connection are separate objects with different operations. A connect
+ * request is admitted or refused by the core (core/conn/admission.cc), which limits the
+ * connections that are not accepted yet, and may evict one of them for a new one. The
+ * upcall opened() queues a connection for xpo_accept, and its svc_xprt is initialized
+ * only when a service thread accepts it. Calls that arrive before are queued.
+ *
+ * Memory
+ *
+ * A connection begins as a wrapper around its endpoint. Until it is accepted, it belongs
+ * to its listener, and is freed with its endpoint. From then on it belongs to sunrpc,
+ * and ends with the last reference to the svc_xprt (server.c). A listener is freed by a
+ * work item that waits for the connections that still belong to it. No step needs a
+ * service thread to make progress: this module's own workqueue frees the memory.
+ *
+ * Errors
+ *
+ * A connect request that is refused is counted by its cause, logged with its remedy,
+ * and rejected. If only some devices can be listened on, the listener is not created,
+ * and the connections that arrived meanwhile are closed.
+ *
+ * Locking
+ *
+ * rpcrdma_svc_accept_lock protects the admission of all listeners, and conn->listener.
+ * conn->lock is nested in it, and protects the connection's state, which upcalls change
+ * after it was accepted, too. XPT_BUSY of the listener permits one accept at a time.
  */
 
 #include <linux/module.h>

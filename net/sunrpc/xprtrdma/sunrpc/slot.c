@@ -2,13 +2,38 @@
 /*
  * The Requester's request slots, and what sending and receiving have in common.
  *
- * Ownership of a slot: sunrpc sends an rpc_rqst only while it holds the transport's
- * write lock and has pinned the rpc_rqst. It encodes or releases it only when it is not
- * pinned, and finds it by its xid until then. The sender therefore owns a slot until
- * the endpoint has accepted the Call. From then on the first Reply or ERROR for it owns
- * it, by pinning the rpc_rqst and claiming its transaction, until it unpins it
- * (requester_reply.c). If none arrives, or the connection is lost meanwhile, sunrpc
- * owns the slot again, and sends the Call once more or releases it.
+ * Operation
+ *
+ * A slot is an rpc_rqst with its buffers, its RPC transaction, and the MRs of its Call.
+ * The transport allocates a few slots at setup, and more when tasks need them, up to
+ * max_reqs. If there is none, the task waits in the backlog. The slot used last is used
+ * next, because it is warm in the cache.
+ *
+ * Memory
+ *
+ * sunrpc sends an rpc_rqst only while it holds the transport's write lock and has pinned
+ * the rpc_rqst. It encodes or releases it only when it is not pinned, and finds it by
+ * its xid until then. The sender therefore owns a slot until the endpoint has accepted
+ * the Call. From then on the first Reply or ERROR for it owns it, by pinning the
+ * rpc_rqst and claiming its transaction, until it unpins it (requester_reply.c). If none
+ * arrives, or the connection is lost meanwhile, sunrpc owns the slot again, and sends
+ * the Call once more or releases it.
+ *
+ * Buffers grow to the largest RPC of their slot and are kept. MRs belong to the
+ * connection in req->ep. buf_free() takes those back that an RPC without a Reply has
+ * left behind, before sunrpc frees the pages that they expose. Slots are freed with the
+ * transport.
+ *
+ * Errors
+ *
+ * If memory for a slot is short, the task waits for an existing one. If memory for a
+ * buffer is short, sunrpc retries after a delay. An RPC that has to fail is ended by
+ * rpcrdma_rqst_fail(), in the form that each release of sunrpc obeys.
+ *
+ * Locking
+ *
+ * reserve_lock protects the lists and counts of slots. queue_lock protects the status of
+ * an RPC, as sunrpc requires. The MRs and the transaction belong to the slot's owner.
  */
 
 #include <linux/module.h>

@@ -1,10 +1,35 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Memory that peers make this end hold: charged per connection, and limited for the
- * connections that are attached to the quota. The engine has the rules.
+ * Memory that peers make this end hold: the accounts of connections, and the quota that
+ * a server's connections share.
  *
- * Each account is protected by its endpoint's memory_lock. The global lock is taken
- * within that, and only if the account's own quota is not sufficient.
+ * Operation
+ *
+ * core/queue/quota.cc has the rules. Each connection has an account. That of a server's
+ * connection is attached to the quota at its connect request; a client's account has no
+ * limit. A change is first tried at the account alone, and made with the sum of all
+ * accounts only if the account's own quota is not sufficient. The actions that follow
+ * from it run afterwards: notify this connection's waiters, or schedule a run of the
+ * quota. A run is a delayed work item. It visits the accounts, closes connections that
+ * are stuck, and notifies the accounts that wait, in the order of their queue.
+ *
+ * Memory
+ *
+ * Only numbers change here; the caller allocates and frees the memory that it has
+ * charged. An account is part of its endpoint, and leaves the queue before that is
+ * freed. The run gets a reference to the endpoint under the global lock, and notifies it
+ * without the lock.
+ *
+ * Errors
+ *
+ * A charge that is refused is not an error: the account waits, and write_space() is
+ * called when the charge may be tried again. If a reservation is refused, the connect
+ * request is rejected.
+ *
+ * Locking
+ *
+ * ep->memory_lock protects the account. The global lock protects the sum and the queue;
+ * it is taken within memory_lock. Upcalls are called without both.
  */
 
 #include <linux/jiffies.h>

@@ -1,7 +1,33 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Continued messages (4.4.2). Until its last message is posted, a continued message is
- * the first of the queued messages, and no other Call or Reply may be sent (WP 6).
+ * Continued messages (4.4.2): a Call or Reply in several Sends.
+ *
+ * Operation
+ *
+ * The payload is in one buffer, the stream. Each message of the sequence is copied from
+ * it to the buffer of a Send context, with a header of its own; only the last one has
+ * the chunk lists. Until its last message is posted, a continued message is the first
+ * of the queued messages, and no other Call or Reply may be sent (WP 6). A Call posts
+ * its first message together with the registration of its MRs, or not at all; the other
+ * messages are posted when credits and space permit. A Reply is queued as a whole, after
+ * its Writes.
+ *
+ * Memory
+ *
+ * The stream belongs to the caller until it is accepted, then to the Send Queue. It is
+ * freed when its last message has completed, or by the teardown. A Reply's stream is
+ * charged to the connection until then.
+ *
+ * Errors
+ *
+ * A Call that cannot begin is refused with an errno, and the caller keeps the stream. A
+ * stream whose next message has no buffer, or is refused by the device, closes the
+ * connection, because the peer could not be told to forget the messages before it.
+ *
+ * Locking
+ *
+ * The lock of the connection is held while messages are built and posted. A stream is
+ * freed without it.
  */
 #include "endpoint.hh"
 

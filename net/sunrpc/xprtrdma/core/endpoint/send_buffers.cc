@@ -1,10 +1,34 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Send contexts and their buffers. The contexts for control messages have a buffer from
- * the start. The others get one when they need it, and keep it; the contexts used last
- * are used next, so that few of them ever have a large one. The last context of a client
- * has a reserve buffer of the largest size, if it could be allocated: with it a client
- * can send the messages that free memory when memory is short.
+ * Send contexts and their buffers.
+ *
+ * Operation
+ *
+ * A context has a number, a chain of Work Requests, and a buffer or none. The contexts
+ * with the lowest numbers share one allocation for control messages. The others get a
+ * buffer when they need it, and keep it. The contexts used last are used next, so that
+ * few of them ever have a large one. A server's contexts are initialised at their first
+ * use, because most of its connections may be idle.
+ *
+ * Memory
+ *
+ * The last context of a client has a reserve buffer of the largest size, if it could be
+ * allocated: with it a client can send the messages that free memory when memory is
+ * short. It is used last, and each of its Sends is signaled. When a server frees a
+ * surplus Receive, it frees a Send buffer, too, because the window permits fewer
+ * Replies. The host frees the other buffers after the teardown.
+ *
+ * Errors
+ *
+ * If no buffer can be allocated, the context gets the one of a free context that is
+ * large enough. If there is none, the message is not sent: the caller of a Call retries
+ * it later, and a message that cannot wait closes the connection.
+ *
+ * Locking
+ *
+ * The list of free contexts is protected by the lock of the connection. A context that
+ * is not in it belongs to its user, which may enlarge its buffer without the lock, while
+ * the teardown is held off.
  */
 #include "endpoint.hh"
 

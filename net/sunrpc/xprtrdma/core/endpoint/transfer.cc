@@ -1,11 +1,37 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
  * Transfers: Reads of Calls and of pulled Replies, and Writes of Replies. This file
- * decides how a chunk is split into parts, which parts are posted at once, what follows
- * when a batch has completed, and how a transfer that lacks MRs continues.
+ * decides how a chunk is split into parts, which parts are posted at once, and what
+ * follows when they have completed.
+ *
+ * Operation
+ *
+ * A transfer is built part by part; a part is prepared by the host when it is added.
+ * The parts are posted in batches, each one chain of Work Requests with one signaled
+ * completion. The next batch is posted, or queued for the Send Queue, when the last one
+ * has completed. The Reply that follows its Writes is queued after the last batch. A
+ * Read that lacks MRs waits: it returns the MRs that it has, and is prepared again as a
+ * whole when others have ended (queue/read_mr_pool.cc). It is built to its end before
+ * that, so that it needs its source, the received message, no longer.
+ *
+ * Memory
+ *
+ * The host allocates and frees transfers and parts. When a transfer ends, the host
+ * unmaps its parts and calls the owner back, once. Then the Reads that wait for MRs are
+ * retried, because there may be enough now.
+ *
+ * Errors
+ *
+ * If the device can map less of a part than planned, the limits of this transfer are
+ * reduced, and the part is split again. Until it is posted, a transfer that cannot be
+ * built belongs to its caller, which frees it with its error. Afterwards an error of
+ * the device closes the connection, and the transfer ends in the teardown.
+ *
+ * Locking
  *
  * A transfer is built and ended without the lock, because it belongs to one context at
- * a time. Its claim to MRs, and everything about posting, are under the lock.
+ * a time. Its claim to MRs, the queue of waiting Reads, and everything about posting
+ * are protected by the lock of the connection.
  */
 #include "endpoint.hh"
 
