@@ -95,6 +95,16 @@ void rpcrdma_client_params(const struct rpcrdma_settings *s, u32 calls,
 			   struct rpcrdma_ep_params *p);
 
 /**
+ * rpcrdma_client_begin_with() - set the version that a client's connection begins with
+ * @p: parameters of the connection
+ * @first: that of rpcrdma_server_first()
+ * @high: highest version that the settings permit
+ * @identified: the server's address must prove an identity, which excludes version 1
+ */
+void rpcrdma_client_begin_with(struct rpcrdma_ep_params *p, u8 first, u8 high,
+			       bool identified);
+
+/**
  * rpcrdma_server_params() - set the parameters of a server's connection
  * @s: settings, each in its range
  * @p: gets the parameters

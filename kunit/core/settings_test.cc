@@ -180,6 +180,37 @@ TEST(Settings, Server)
 	EXPECT_EQ(p.max_mrs, RPCRDMA_MAX_SEGS + 3u * RPCRDMA_MAX_EXPOSED);
 }
 
+/*
+ * A client begins with version 1 if that is what it knows of the server, unless the server's
+ * address must prove an identity.
+ */
+TEST(Settings, VersionToBeginWith)
+{
+	rpcrdma_ep_params p{};
+
+	p.version_low = 1;
+	rpcrdma_client_begin_with(&p, 2, 2, false);
+	EXPECT_EQ(p.version_high, 2u);
+	EXPECT_FALSE(p.fallback_v1);
+	rpcrdma_client_begin_with(&p, 1, 2, false);
+	EXPECT_EQ(p.version_high, 1u);
+	EXPECT_TRUE(p.fallback_v1);
+	/* The setting permits no other version. */
+	rpcrdma_client_begin_with(&p, 1, 1, false);
+	EXPECT_EQ(p.version_high, 1u);
+	EXPECT_FALSE(p.fallback_v1);
+	rpcrdma_client_begin_with(&p, 2, 2, true);
+	EXPECT_EQ(p.version_low, 1u);
+	EXPECT_EQ(p.version_high, 2u);
+	for (u8 high = 1; high <= 2; high++) {
+		p.version_low = 1;
+		rpcrdma_client_begin_with(&p, 1, high, true);
+		EXPECT_EQ(p.version_low, 2u);
+		EXPECT_EQ(p.version_high, 2u);
+		EXPECT_FALSE(p.fallback_v1);
+	}
+}
+
 TEST(Settings, Memory)
 {
 	rpcrdma_settings s = DEFAULTS;

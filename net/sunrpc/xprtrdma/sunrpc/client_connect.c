@@ -191,30 +191,24 @@ struct rpcrdma_client_trial {
 	u8			version_high;
 };
 
-/*
- * Set the version with which the next attempt begins. If the server's address must prove an
- * identity, that is not version 1. Sleeps.
- */
+/* Set the version with which the next attempt begins. Sleeps. */
 static void rpcrdma_client_choose(struct rpcrdma_client *client,
 				  struct rpcrdma_client_trial *t)
 {
 	struct rpcrdma_server_name name =
 		rpcrdma_versions_name(&client->requester.xprt);
-	struct rpcrdma_ep_params *params = &t->params;
+	bool identified =
+		rpcrdma_auth_is_expected(client->requester.xprt.xprt_net,
+					 &client->requester.xprt.addr);
+	u8 first;
 
 	spin_lock(&rpcrdma_versions_lock);
-	params->version_high =
-		rpcrdma_server_first(&rpcrdma_servers, &name,
-				     ktime_get_seconds(), params->version_low,
+	first = rpcrdma_server_first(&rpcrdma_servers, &name,
+				     ktime_get_seconds(), t->params.version_low,
 				     t->version_high);
 	spin_unlock(&rpcrdma_versions_lock);
-	if (params->version_high < RPCRDMA_VERS_2 &&
-	    rpcrdma_auth_is_expected(client->requester.xprt.xprt_net,
-				     &client->requester.xprt.addr)) {
-		params->version_high = RPCRDMA_VERS_2;
-		params->version_low = RPCRDMA_VERS_2;
-	}
-	params->fallback_v1 = params->version_high < t->version_high;
+	rpcrdma_client_begin_with(&t->params, first, t->version_high,
+				  identified);
 }
 
 static struct rpcrdma_ep *rpcrdma_client_try(struct rpcrdma_client *client,

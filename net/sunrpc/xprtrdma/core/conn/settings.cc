@@ -110,6 +110,17 @@ void rpcrdma_client_params(const struct rpcrdma_settings *s, u32 calls,
 		p->reads = max_u32(p->reads, 2 * RPCRDMA_CALLBACK_SLOTS);
 }
 
+void rpcrdma_client_begin_with(struct rpcrdma_ep_params *p, u8 first, u8 high,
+			       bool identified)
+{
+	if (identified && first < RPCRDMA_VERS_2) {
+		first = RPCRDMA_VERS_2;
+		p->version_low = RPCRDMA_VERS_2;
+	}
+	p->version_high = first;
+	p->fallback_v1 = first < high;
+}
+
 void rpcrdma_server_params(const struct rpcrdma_settings *s,
 			   struct rpcrdma_ep_params *p)
 {
