@@ -5,12 +5,16 @@
 
 #include "../verbs/endpoint.h"
 
-/* Get the state of a connection. Any context. */
+/*
+ * Get the state of a connection.
+ * Context: process context, none of the connection's locks held.
+ */
 void rpcrdma_ep_view(struct rpcrdma_ep *ep, struct rpcrdma_conn_view *view);
 
 /*
  * The upcall changed() of both transports: notify listening programs of a connection that
- * has opened, or is closing. Any context.
+ * has opened, or is closing.
+ * Context: process context, none of the connection's locks held. Does not sleep.
  */
 void rpcrdma_netlink_changed(struct rpcrdma_ep *ep);
 

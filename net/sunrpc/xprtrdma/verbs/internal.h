@@ -103,6 +103,12 @@ static inline bool rpcrdma_ep_enter(struct rpcrdma_ep *ep)
 	return false;
 }
 
+/*
+ * Module start and end: the counters of all network namespaces. Sleep.
+ * rpcrdma_counts_init() returns 0 or a negative errno.
+ */
+int rpcrdma_counts_init(void);
+void rpcrdma_counts_exit(void);
 void rpcrdma_ep_list(struct rpcrdma_ep *ep);
 void rpcrdma_ep_unlist(struct rpcrdma_ep *ep);
 /*
@@ -278,9 +284,6 @@ void rpcrdma_stall_expired(struct work_struct *work);
 /* ---- recv.c ---- */
 
 /* Module start and end */
-/* lifecycle.c: the counters of all network namespaces. Sleep. Return 0 or a negative errno. */
-int rpcrdma_counts_init(void);
-void rpcrdma_counts_exit(void);
 int rpcrdma_recvs_init(void);
 void rpcrdma_recvs_exit(void);
 void rpcrdma_recvs_process(struct work_struct *work);
