@@ -114,6 +114,7 @@ struct rpcrdma_conn {
 	/* client: something other than an opening was received */
 	u8 odd;
 	u8 auth_state;			/* of the handshake of host authentication */
+	u8 no_reads;			/* this end can have no Reads outstanding */
 	/* Credits, WP 3 */
 	rpcrdma_serial sent;		/* messages sent by this end */
 	/* the peer permits messages up to this value of sent */
@@ -241,8 +242,8 @@ void rpcrdma_conn_build_private(const struct rpcrdma_conn *conn,
  * @inbound: Reads of the peer
  *
  * The connection managers have negotiated both. A feature that needs a direction
- * without Reads is not announced (WP 8). Call this no later than when the connection is
- * established.
+ * without Reads is not announced (WP 8), and a Call with Read chunks is refused if this
+ * end cannot read them. Call this no later than when the connection is established.
  */
 void rpcrdma_conn_read_depth(struct rpcrdma_conn *conn, u32 outbound,
 			     u32 inbound);

@@ -83,6 +83,53 @@ TEST(Reverse, ByLevel)
 	}
 }
 
+/* ---- Read chunks on a connection without outbound Reads (WP 4) ---- */
+
+/* A reserved flag makes a message take the general path. */
+TEST(Reads, NoneNegotiated)
+{
+	for (u32 outbound : { 0u, 1u }) {
+		for (u32 flags : { 0u, 0x80000000u }) {
+			auto e = open_server();
+			const auto call = [flags](u32 htype) {
+				return message()
+					.prefix(X, htype, flags, 100, 1)
+					.word(0);
+			};
+			const error_list refused = {
+				{ X, RDMA2_ERR_READ_CHUNKS }
+			};
+			const error_list reads = outbound ? error_list{} :
+							    refused;
+
+			rpcrdma_conn_read_depth(&e->conn, outbound, 1);
+			e->receive(call(RDMA2_MSG)
+					   .read_segment(8, 1, 4)
+					   .word(0)
+					   .word(0)
+					   .word(0)
+					   .rpc(X, CALL, 40));
+			EXPECT_EQ(errors(*e), reads);
+			e->receive(call(RDMA2_NOMSG)
+					   .read_segment(0, 1, 100)
+					   .word(0)
+					   .word(0)
+					   .word(0));
+			EXPECT_EQ(errors(*e), reads);
+			EXPECT_EQ(e->receive(call(RDMA2_MSG)
+						     .word(0)
+						     .word(1)
+						     .word(1)
+						     .segment(1, 4, 0)
+						     .word(0)
+						     .word(0)
+						     .rpc(X, CALL, 40)),
+				  RPCRDMA_RX_CALL);
+			EXPECT_EQ(e->receive(first(X, flags)), RPCRDMA_RX_CALL);
+		}
+	}
+}
+
 /* ---- Control messages and unknown ones ---- */
 
 TEST(Control, Grants)

@@ -298,6 +298,39 @@ TEST(SegmentsV1, OnePositionTooMany)
 	}
 }
 
+/* Without outbound Reads a server refuses Read chunks. */
+TEST(SegmentsV1, NoReadsNegotiated)
+{
+	for (u32 outbound : { 0u, 1u }) {
+		const rpcrdma_verdict expected = outbound ? RPCRDMA_RX_CALL :
+							    RPCRDMA_RX_CONSUMED;
+		const message calls[] = {
+			fixed(X, MSG)
+				.read_segment(16, 1, 4)
+				.word(0)
+				.word(0)
+				.word(0)
+				.rpc(X, CALL, 40),
+			fixed(X, NOMSG)
+				.read_segment(0, 1, 100)
+				.word(0)
+				.word(0)
+				.word(0),
+		};
+
+		for (const message &call : calls) {
+			auto e = server1();
+
+			rpcrdma_conn_read_depth(&e->conn, outbound, 1);
+			EXPECT_EQ(e->receive(call), expected);
+			if (!outbound)
+				EXPECT_EQ(e->control().get(16), +ERR_CHUNK);
+			EXPECT_EQ(e->receive(inline_msg(X, CALL)),
+				  RPCRDMA_RX_CALL);
+		}
+	}
+}
+
 /*
  * A peer chooses the order of the segments, but not the cost of decoding them.
  * While the lists are decoded, no other message of the connection is processed.

@@ -423,6 +423,7 @@ void rpcrdma_conn_read_depth(struct rpcrdma_conn *conn, u32 outbound,
 {
 	struct rpcrdma_props *own = &conn->cfg.props;
 
+	conn->no_reads = !outbound;
 	if (!outbound) {
 		own->reply_read &= ~u32{ RDMA2_REPLY_READ_PULL };
 		own->brs = min_u32(own->brs, RDMA2_RVRSDIR_CONT);

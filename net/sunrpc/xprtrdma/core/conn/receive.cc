@@ -281,7 +281,7 @@ receive_match(struct rpcrdma_conn *conn, span<v2::ONE_CHUNK_HEADER_OCTETS> m,
 	struct rpcrdma_lists *const lists = &rx->lists;
 	/* A Reply returns this end's own Write chunk: its segment has no limit. */
 	const list_limits limits = {
-		.reads = !REPLY,
+		.reads = REPLY ? 0 : most_reads(conn),
 		.writes = 1,
 		.segs = REPLY ? 1 : own->rcsiz,
 		.segment = REPLY ? ~0u : own->rssiz,

@@ -85,7 +85,7 @@ list_limits call_limits(const struct rpcrdma_conn *conn)
 	    (conn->cfg.client && !rpcrdma_reverse_chunks(own->brs)))
 		return {};
 	return {
-		.reads = RPCRDMA_MAX_READ_CHUNKS,
+		.reads = most_reads(conn),
 		.writes = RPCRDMA_MAX_WRITE_CHUNKS,
 		.segs = own->rcsiz,
 		.segment = own->rssiz,

@@ -174,7 +174,8 @@ list_limits limits(const struct rpcrdma_conn *conn,
 	const u32 more = lists->extra_segs ? u32{ RPCRDMA_MAX_EXTRA_SEGS } : 0;
 
 	return {
-		.reads = RPCRDMA_MAX_READ_CHUNKS,
+		.reads = conn->cfg.client ? u32{ RPCRDMA_MAX_READ_CHUNKS } :
+					    most_reads(conn),
 		.writes = RPCRDMA_MAX_WRITE_CHUNKS,
 		.segs = conn->cfg.client ? u32{ RPCRDMA_MAX_SEGS } :
 					   own->rcsiz + more,

@@ -50,6 +50,15 @@ struct list_limits {
 };
 
 /*
+ * Return the maximum of Read chunks in a Call to a server. A Read on a
+ * connection that was established without any would never end on some devices.
+ */
+static inline u32 most_reads(const struct rpcrdma_conn *conn)
+{
+	return conn->no_reads ? 0 : u32{ RPCRDMA_MAX_READ_CHUNKS };
+}
+
+/*
  * Decode chunk lists and check everything about them that does not depend on
  * the rest of the message. Read chunks are returned in ascending order.
  * @in: at the first list; on return, after the lists.
