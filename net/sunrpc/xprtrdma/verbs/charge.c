@@ -5,31 +5,35 @@
  *
  * Operation
  *
- * core/queue/quota.cc has the rules. Each connection has an account. That of a server's
- * connection is attached to the quota at its connect request; a client's account has no
- * limit. A change is first tried at the account alone, and made with the sum of all
- * accounts only if the account's own quota is not sufficient. The actions that follow
- * from it run afterwards: notify this connection's waiters, or schedule a run of the
- * quota. A run is a delayed work item. It visits the accounts, closes connections that
- * are stuck, and notifies the accounts that wait, in the order of their queue.
+ * core/queue/quota.cc has the rules. Each connection has an account. That of a
+ * server's connection is attached to the quota at its connect request; a client's
+ * account has no limit. A change is first tried at the account alone. It changes the
+ * sum of all accounts if the account's own quota is not sufficient, if memory is
+ * released while it is tight, and if the account is attached or detached. The actions
+ * that follow from a change run afterwards: notify this connection's waiters, and
+ * schedule a run of the quota. A run is a delayed work item. It visits all accounts,
+ * at most once per RPCRDMA_QUOTA_TICK_MS, and closes connections that are stuck. Then
+ * it notifies accounts that wait, in the order of their queue.
  *
  * Memory
  *
  * Only numbers change here; the caller allocates and frees the memory that it has
- * charged. An account is part of its endpoint, and leaves the queue before that is
- * freed. The run gets a reference to the endpoint under the global lock, and notifies it
- * without the lock.
+ * charged. An account is part of its endpoint, and leaves the queue before the
+ * endpoint is freed. The run gets a reference to the endpoint of a waiting account
+ * under the global lock, and notifies the endpoint without the lock.
  *
  * Errors
  *
- * A charge that is refused is not an error: the account waits, and write_space() is
- * called when the charge may be tried again. If a reservation is refused, the connect
- * request is rejected.
+ * If rpcrdma_ep_quota_available() returns false, the account waits, and write_space()
+ * is called when the caller may ask again. No other function waits: if the endpoint's
+ * own buffers are refused, the core has fewer Receives, or drops a continued message.
+ * If a reservation is refused, the connect request is rejected.
  *
  * Locking
  *
- * ep->memory_lock protects the account. The global lock protects the sum and the queue;
- * it is taken within memory_lock. Upcalls are called without both.
+ * ep->memory_lock protects the account. The global lock protects the sum, the queue,
+ * and the account's place in the queue. It is taken within memory_lock. Upcalls are
+ * called without either lock.
  */
 
 #include <linux/jiffies.h>

@@ -5,14 +5,14 @@
  * Operation
  *
  * The handler translates an event of the CM to one of the core, which knows the stage
- * that waits for it (core/conn/lifecycle.cc). The core calls rpcrdma_port_make() in the
- * setup context to begin a step: resolve the address or the route, connect, or accept.
- * The steps of a client end with an event, for which ep.c waits with the time limit of
- * the step. The setup of a server ends when the connection is accepted; open_timer
- * limits the time until it is open. A server's end opens with the client's first
- * message, which may precede the event ESTABLISHED. If the connection is open when the
- * timer expires, and that event is still missing, the CM is notified that the
- * connection is established.
+ * that waits for it (core/conn/lifecycle.cc). The core calls rpcrdma_port_make() in
+ * the setup context to begin a step: resolve the address or the route, connect, or
+ * accept. The steps of a client end with an event, for which ep.c waits with the time
+ * limit of the step. The setup of a server ends when the connection is accepted;
+ * open_timer limits the time until it is open. The messages of its client may arrive
+ * before the event ESTABLISHED, so that a server's end may open before that event. If
+ * it is open when the timer expires, and the event is still missing, the CM is
+ * notified that the connection is established.
  *
  * The handler must be quick, because one thread of the CM handles these events of all
  * devices and protocols. It allocates no Receives, and waits for no other context.
@@ -20,22 +20,22 @@
  * Memory
  *
  * A client's id is created by rpcrdma_ep_connect(), a server's by the CM for a connect
- * request. Only the teardown destroys the id of an endpoint, after a handler that is
- * running has returned. The handler always returns 0, because the CM would destroy the
- * id otherwise. The removal of a device waits for the teardown.
+ * request. Only the teardown destroys the id of an endpoint. It waits for a handler
+ * that is running. The handler always returns 0, because otherwise the CM would
+ * destroy the id. The removal of a device waits for the teardown.
  *
  * Errors
  *
  * An event that ends the connection closes it in any stage; the core has the errno. If
- * a step cannot begin, the setup fails, and the connection is closed, too. -ENETDOWN is
- * returned only if the network namespace has lost its network, because sunrpc may end
- * the RPCs of a hard mount after it.
+ * a step cannot begin, the setup fails, and the connection is closed, too. -ENETDOWN
+ * is returned only if the network namespace has lost its network, because after this
+ * errno sunrpc may end the RPCs of a hard mount.
  *
  * Locking
  *
- * The CM holds the id's handler mutex while the handler runs, which takes ep->lock
- * within it. rpcrdma_ep_answer() takes the handler mutex to exclude a close by an event
- * while the connection is accepted.
+ * The CM holds the id's handler mutex while the handler runs, and the core takes
+ * ep->lock within that mutex. rpcrdma_ep_answer() takes the handler mutex, so that no
+ * event closes the connection while it is accepted.
  */
 
 #include <linux/if_arp.h>

@@ -12,13 +12,15 @@
  * Queue and the lists of work. It is held across ib_post_send() so that the order in
  * which the engine counts messages is their order on the wire. It is never held across
  * an upcall. The completion handlers and the upcall messages() run in softirq context,
- * and acquire no lock. Everything else runs in process context.
+ * and take none of the endpoint's locks. The event handler of the queue pair may run
+ * in any context, and takes none either. Everything else runs in process context.
  *
  * Lifetime: rpcrdma_ep_connect() and the incoming() upcall give the transport a
- * reference. rpcrdma_ep_close() schedules the teardown on a workqueue of this module,
- * whichever side ends the connection. When nothing of the connection is left on the
- * device, ops->closed() is called, once, and no upcall follows it. The memory is freed
- * with the last reference.
+ * reference. The event that ends the connection, for instance rpcrdma_ep_close(),
+ * queues the teardown on a workqueue of this module. When nothing of the connection is
+ * left on the device, ops->closed() is called, once, and no upcall follows it. If
+ * rpcrdma_ep_connect() has failed, closed() is not called. The memory is freed with
+ * the last reference.
  */
 #ifndef RPCRDMA_ENDPOINT_H
 #define RPCRDMA_ENDPOINT_H
@@ -212,7 +214,8 @@ struct rpcrdma_ep *rpcrdma_ep_connect(struct net *net,
  * Begin to close; returns immediately. Nothing is posted from here on. May be called any
  * number of times.
  * @reason: a static string for the log and the trace, or NULL for an ordinary end.
- * Context: any process context, no lock held.
+ * Context: process context. The caller holds none of the endpoint's locks, but may hold
+ * a spinlock of the transport, see changed().
  */
 static inline void rpcrdma_ep_close(struct rpcrdma_ep *ep, const char *reason)
 {

@@ -4,22 +4,25 @@
  *
  * Operation
  *
- * An endpoint has three contexts. The setup context, the client's connect worker or the
- * server's accept work item, executes the steps that the core returns and sleeps in
- * between. Event sources (the connection manager, completions, timers, the transport)
- * report events, each with one call. The teardown, a work item, is started by the event
- * that closes the connection, waits for the setup context, and destroys the objects in
- * the order of the table in core/conn/lifecycle.cc. This file executes the steps; it
- * decides nothing.
+ * Three kinds of contexts change an endpoint. The setup context, the client's connect
+ * worker or the server's accept work item, executes the steps that the core returns
+ * and sleeps in between. Event sources (the connection manager, completions, timers,
+ * the transport) report events, each with one call. The teardown, a work item, is
+ * started by the event that closes the connection. It waits for the setup context, and
+ * destroys the objects in the order of the table in core/conn/lifecycle.cc. This file
+ * executes the steps; it decides nothing.
  *
  * Memory
  *
- * An endpoint has two references: the transport's, and one that the teardown drops.
- * Further ones are taken by holders of its Receives and Sends. Objects of the device
- * are destroyed by the teardown, the endpoint itself with its last reference.
- * rpcrdma_ep_enter() holds off the teardown for a context that prepares MRs or
- * transfers. Setup and teardown are a part of memory reclaim: their allocations are
- * NOFS, and the teardown waits for nothing that sunrpc or a file system does.
+ * An endpoint has two references: the transport's, and one that the teardown drops. If
+ * the transport still holds Receives at the end of the teardown, the release of the
+ * last one drops the latter. Further references belong to request slots with MRs,
+ * callbacks, the work item of host authentication, and walks of the list. Objects of
+ * the device are destroyed by the teardown, the endpoint itself with its last
+ * reference. rpcrdma_ep_enter() holds off the teardown for a context that prepares
+ * MRs, transfers or buffers. Setup and teardown are a part of memory reclaim: their
+ * allocations are NOFS, and the teardown waits for nothing that sunrpc or a file
+ * system does.
  *
  * Errors
  *

@@ -6,32 +6,37 @@
  *
  * A Requester, or a Responder for a Reply to be pulled, maps memory to MRs of its
  * connection: each MR is one segment of a chunk. The registrations are chained before
- * the Send that conveys their handles, with one doorbell. Each use of an MR has another
- * handle. The peer invalidates one MR with its Send; the others are invalidated by a
- * chain of Work Requests before the RPC completes. The core decides which MR is used,
- * when it is invalidated, and when more are allocated (core/endpoint/mrs.cc,
- * core/queue/mr_pool.cc). This file executes that on the device.
+ * the Send of the message that conveys the handles, with one doorbell. Those of a
+ * continued Call are chained before its first message already. Each use of an MR has
+ * another handle than the use before. The peer may invalidate one MR with its Send;
+ * the others are invalidated by a chain of Work Requests before the RPC completes. The
+ * core decides which MR is used, when it is invalidated, and when more are allocated
+ * (core/endpoint/mrs.cc, core/queue/mr_pool.cc). This file executes that on the
+ * device.
  *
  * Memory
  *
- * MRs and their scatterlists are allocated by a work item, because allocation may sleep
- * and sending must not, and are kept until the connection ends. Pages are mapped for
- * DMA when an MR is mapped, and unmapped when it is returned. Unmapping makes the data
- * that the device wrote visible to the CPU. The protection domain belongs to one
- * connection, so that no other peer can use a handle.
+ * MRs and their scatterlists are allocated by a work item, because allocation may
+ * sleep and sending must not. The teardown destroys the MRs; their structures are
+ * freed with the endpoint, because requests may still have them on their lists. Pages
+ * are mapped for DMA when an MR is mapped, and unmapped when it is returned. Unmapping
+ * makes the data that the device wrote visible to the CPU. The protection domain
+ * belongs to one connection, so that no other peer can use a handle.
  *
  * Errors
  *
- * If the device maps less than requested, the limits are reduced and the Call is
- * planned again. If it allocates no more MRs, RPCs wait, or are conveyed in forms that
- * need fewer, and the log says so. If an invalidation fails, the connection is closed,
- * and the MRs are returned when they are destroyed: an RPC never completes while a peer
- * may access its memory.
+ * If the device maps less than requested, the limits are reduced and the memory is
+ * mapped again. If the device allocates no more MRs, RPCs wait, or are conveyed in
+ * forms that need fewer, and the log says so. If an invalidation fails, the connection
+ * is closed, and the MRs are returned after the teardown has destroyed them: the
+ * memory of an RPC is not released while a peer may access it.
  *
  * Locking
  *
- * ep->mr_lock protects the free MRs and the limits. Mapping is done without a lock by
- * the context that owns the MR. unmap_mutex serializes unmapping with the teardown.
+ * ep->mr_lock protects the list of free MRs, and changes of the limits. Mapping and
+ * unmapping are done without a spinlock by the context that owns the MR, while it
+ * holds off the teardown. If that is no longer possible, unmap_mutex serializes the
+ * owner with the teardown.
  */
 
 #include <linux/random.h>

@@ -2,8 +2,9 @@
 /*
  * Host authentication. The core makes the decisions (core/conn/hostauth.cc). This file
  * has the parts that need the kernel: the secrets, which are keys in root's user
- * keyring, and HMACs. Keys of the initial network namespace have the types "logon" and
- * "user". Those of any other one have a type of this module's.
+ * keyring, and HMACs; hostauth_dh.c has Diffie-Hellman. Keys of the initial network
+ * namespace have the types "logon" and "user". Those of any other namespace have a
+ * type that this module registers.
  *
  * Operation
  *
@@ -12,7 +13,9 @@
  * handshake if it has one. A server allocates the handshake when a client asks for it.
  * During the handshake the core requests one action at a time: a work item reads the
  * request under ep->lock, looks up the key and computes without the lock, and reports
- * the answer under it. Keys are looked up without calling user space.
+ * the answer under it. Keys are looked up without calling user space. A write to the
+ * parameter end_identity closes the connections of an identity, for use after its
+ * secret was revoked or replaced.
  *
  * Memory
  *
@@ -26,8 +29,8 @@
  * A missing or invalid secret is an answer: whether it ends the connection depends on
  * the mode. -ENOMEM is no statement about a secret: the setup or the handshake fails,
  * so that no connection is made without authentication for lack of memory. If the key
- * that names the identity of an address is not valid, no peer with that address is
- * accepted.
+ * that names the identity of an address is not valid, no connection with that address
+ * is set up.
  *
  * Locking
  *

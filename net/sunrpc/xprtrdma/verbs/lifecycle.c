@@ -9,10 +9,13 @@
  * The first event that ends a connection closes it; later ones have no effect.
  * rpcrdma_port_closing() then notifies the transport if the connection was open, logs
  * the reason, and queues the teardown. A context that uses objects of the device
- * without ep->lock calls rpcrdma_ep_enter(), which holds off the teardown or fails. The
- * barriers in both functions ensure that either the teardown sees the user, or the user
- * sees that the connection is closing. write_space() is called in the same way, so that
- * it does not run after closed().
+ * without ep->lock calls rpcrdma_ep_enter(), which holds off the teardown or fails.
+ * The barriers in rpcrdma_ep_enter() and rpcrdma_port_closing() ensure that either the
+ * teardown sees the user, or the user sees that the connection is closing. Two kinds
+ * of contexts do not have to enter: the one that processes messages, because the
+ * teardown waits until ep->rx_busy is clear, and work items that the teardown cancels.
+ * rpcrdma_ep_write_space() enters for its upcall, which therefore does not run after
+ * closed().
  *
  * Memory
  *
@@ -29,9 +32,9 @@
  *
  * Locking
  *
- * ep->lock and ep->mr_lock are spinlocks for process context. The second may be taken
- * within the first. rpcrdma_eps_mutex protects the list, so that dropping the last
- * reference may sleep.
+ * ep->lock and ep->mr_lock are spinlocks for process context, and no context holds
+ * both. rpcrdma_eps_mutex protects the list. Dropping the last reference takes that
+ * mutex, and therefore may sleep.
  */
 
 #include <linux/workqueue.h>

@@ -16,10 +16,12 @@
  * Memory
  *
  * rpcrdma_listener_destroy() frees the listener, after its notifiers, its id and its
- * work item have ended. One context destroys the id of a listener: the one that removes
- * it with xchg(). In a device removal that is the handler, which returns 1 so that the
- * CM destroys the id. The id of a connect request belongs to the endpoint once
- * incoming() has returned 0. Otherwise the CM destroys it, and the endpoint is freed.
+ * work item have ended. One context destroys the id of a listener: the one that
+ * removes it with xchg(). In a device removal that is usually the handler, which
+ * returns 1 so that the CM destroys the id. An id that is being created is not
+ * published yet: the context that creates it checks l->removed after it has published
+ * the id. The id of a connect request belongs to the endpoint once incoming() has
+ * returned 0. Otherwise the CM destroys the id, and the endpoint is freed.
  *
  * Errors
  *

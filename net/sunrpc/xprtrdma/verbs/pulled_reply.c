@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Replies that this end exposes for its peer to pull (WP 8): the entries, and the work
- * item for Replies that are not pulled in time. The core has the rest
+ * Replies that this end exposes for its peer to pull (WP 8): the wait for MRs, and the
+ * work item for Replies that are not pulled in time. The core has the rest
  * (core/endpoint/pulled_reply.cc).
  *
  * Operation
  *
- * rpcrdma_expose() maps a Reply to MRs, and the Send that names them exposes it. If MRs
- * are missing, the caller waits for them for at most RPCRDMA_EXPOSE_WAIT_MS in total.
- * notify_seq is read before each attempt, so that no notification is lost between an
- * attempt and the wait. The close of the connection ends the wait, which does not hold
- * off the teardown.
+ * rpcrdma_expose() maps a Reply to MRs, and the Send that names them exposes it. If
+ * MRs are missing, the caller waits for them for at most RPCRDMA_EXPOSE_WAIT_MS in
+ * total. It does not wait if no more MRs can be allocated, because the peer may never
+ * release those of other Replies. notify_seq is read before each attempt, so that no
+ * notification is lost between an attempt and the wait. The close of the connection
+ * ends the wait, which does not hold off the teardown.
  *
  * Memory
  *

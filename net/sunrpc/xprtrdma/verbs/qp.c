@@ -10,7 +10,9 @@
  * lowers the parameters of the connection to the device's limits, and calculates the
  * lengths of the queues. While the device has no memory for the queue pair, the core
  * shortens the Send Queue, down to a minimum. Both completion queues of a connection
- * use one vector, and connections use the vectors in turn.
+ * use one vector, and connections use the vectors in turn. This file also records what
+ * other files need to know about the device: whether it reads into MRs, the sizes of
+ * parts of transfers, and which Sends siw needs signaled.
  *
  * Memory
  *

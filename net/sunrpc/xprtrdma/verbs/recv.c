@@ -4,38 +4,42 @@
  *
  * Operation
  *
- * A Receive is posted, completes in a softirq, is processed by one context in the order
- * of arrival, and is posted again. The completion handler only records the length and
- * the invalidated handle, and adds the Receive to the list of new arrivals, an llist.
- * The first message on an empty list wakes a context: a service thread by the upcall
- * messages(), or this file's work item. A bit of the endpoint admits one context at a
- * time. It polls until nothing is left; what becomes of each message is decided in
- * core/endpoint/arrivals.cc. While messages are unprocessed the work item is pending or
- * running, so that none is stranded when the context that was woken is busy elsewhere.
+ * A Receive is posted, completes in a softirq, is processed by one context in the
+ * order of arrival, and is posted again. The completion handler only records the
+ * length and the invalidated handle, and adds the Receive to the list of new arrivals,
+ * an llist. The first message in an empty list wakes a context: a service thread by
+ * the upcall messages(), or this file's work item. The bit ep->rx_busy admits one
+ * context at a time. A context processes a batch of messages, and then checks if
+ * others have arrived; what becomes of each message is decided in
+ * core/endpoint/arrivals.cc. While messages are unprocessed the work item is pending
+ * or running, so that none is stranded when the context that was woken is busy
+ * elsewhere.
  *
  * Memory
  *
  * A Receive and its buffer of one inline threshold are allocated and mapped when the
- * window grows, and freed when it shrinks or the connection ends;
- * core/endpoint/receives.cc decides when. In between, a Receive is owned by the device,
- * by the list of arrivals, or by the transport, which holds it until
- * rpcrdma_recv_put(). Buffers remain mapped: they are synced for the CPU before a
- * message is processed, and for the device when posted again. Memory for reassembly and
- * for many segments is allocated when a message needs it.
+ * connection is set up and when the window grows. They are freed when the window
+ * shrinks or with the endpoint; core/endpoint/receives.cc decides when. In between, a
+ * Receive is free, or it is owned by the device, by the list of arrivals, or by the
+ * transport, which holds it until rpcrdma_recv_put(). Buffers remain mapped: they are
+ * synced for the CPU before a message is processed, and for the device when posted
+ * again. The teardown unmaps them without a sync, because the transport may have
+ * changed a message that it still holds. Memory for reassembly and for many segments
+ * is allocated when a message needs it.
  *
  * Errors
  *
- * A failed completion is queued in order, and closes the connection when it is reached:
- * messages that arrived before it are still processed. If a Receive cannot be posted,
- * the connection is closed. If a larger window cannot be allocated, it stays as it is;
- * the core decides the urgency of an allocation, and rpcrdma_recvs_gfp[] translates
- * that.
+ * A failed completion is queued in order, and closes the connection when it is
+ * reached: messages that arrived before it are still processed. If a Receive cannot be
+ * posted, the connection is closed. The core decides what follows if memory for
+ * Receives is short. It passes the urgency of an allocation, which rpcrdma_recvs_gfp[]
+ * translates.
  *
  * Locking
  *
  * ep->lock is held to process a header and to post; the payload is processed without
  * it. Completions take no lock. The transport releases Receives from any context that
- * may take ep->lock, and the teardown waits until no context processes messages.
+ * may take ep->lock. The teardown waits until no context processes messages.
  */
 
 #include <linux/dma-mapping.h>

@@ -25,18 +25,20 @@
  *
  * Errors
  *
- * A lack of free MRs is no error: the transfer returns its MRs and waits, see
- * core/queue/read_mr_pool.cc. If an MR of the API holds less than the limits permit,
- * the part is split further. After any other error the owner frees the transfer; if it
- * has waited for MRs, the core ends it. A Work Request that fails closes the
- * connection, and the transfer ends in the teardown. If the device refuses to stop,
- * transfers outlive the queue pair, and return their MRs to a substitute of it.
+ * A lack of free MRs is no error of a Read: the transfer returns its MRs and waits,
+ * see core/queue/read_mr_pool.cc. If an MR of the API holds less than the limits
+ * permit, the part is split further. After any other error the owner frees the
+ * transfer; if it has waited for MRs, the core ends it, and done() gets @ok false. A
+ * Work Request that fails closes the connection, and the transfer ends in the
+ * teardown. If the device refuses to stop, transfers outlive the queue pair, and
+ * return their MRs to a substitute of it.
  *
  * Locking
  *
- * A transfer is built and ended without a lock by the context that owns it. ep->lock is
- * held when parts are chained and posted, and when the retry is scheduled, so that the
- * teardown can cancel it. done() runs in process context, without ep->lock.
+ * A transfer is built and ended without a lock by the context that owns it. ep->lock
+ * is held when parts are chained and posted, and when the retry is scheduled. A
+ * transfer that schedules the retry holds off the teardown, which cancels the retry
+ * when no transfer is left. done() runs in process context, without ep->lock.
  */
 
 #include <linux/sched/mm.h>

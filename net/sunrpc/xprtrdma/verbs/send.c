@@ -9,19 +9,21 @@
  * actions that the call returned. The message was built in the buffer of its Send
  * context before, and its memory was mapped, so that the lock is held only to decide
  * and to post. The core refuses a Call that cannot be sent at once, and queues such a
- * Reply (core/endpoint/send.cc).
+ * Reply (core/endpoint/send.cc). A message that is posted alone on soft-RoCE is posted
+ * with bottom halves disabled, so that this thread runs the softirq that sends it.
  *
  * The starvation timer is armed only when messages wait, or when a continued Call was
  * dropped. In the first case the connection is closed if the peer grants too few
- * credits for too long, in the second in any case.
+ * credits for too long, in the second case always.
  *
  * Memory
  *
  * A refused Call leaves its Send context to the next Call, and its MRs to the caller.
- * rpcrdma_send_reply() consumes the context, the Writes and the exposed memory in every
- * case. A continued message has one allocation with its payload. The caller owns it
- * until it is sent; the core frees it when its last message has completed, or in the
- * teardown. That of a Reply is charged to the peer.
+ * rpcrdma_send_reply() consumes the context, the Writes and the exposed memory in
+ * every case. A continued message has one allocation with its payload. The core frees
+ * a continued message when its last fragment has completed, or in the teardown. The
+ * caller keeps a continued Call that is refused. The memory of a continued Reply is
+ * charged to the peer.
  *
  * Errors
  *

@@ -5,26 +5,28 @@
  * Operation
  *
  * The core decides what is posted, and when; a chain of Work Requests is posted with
- * one doorbell. Only the last one of a chain can be signaled, and few are. A completion
- * in a softirq appends the chain to ep->completed, an llist, and schedules one work
- * item, which lets the core retire all chains that completed, and those that they
- * cover, and post work that waited for the slots. Callbacks of retired work run after
- * the lock was released.
+ * one doorbell. Only the last one of a chain can be signaled, and few are. A
+ * completion in a softirq appends its chain to ep->completed, an llist. The first
+ * chain in an empty list schedules ep->reap_work. That work item lets the core retire
+ * the chains that have completed, and those that they cover, and post work that waited
+ * for the slots. Callbacks of retired work run after the lock was released.
  *
  * Memory
  *
- * The ring of Send contexts is allocated with the connection. Their buffers are
- * allocated when a message first needs one, remain mapped, and are reused, the most
- * recently used first. Those for control messages share one allocation, and a client
- * keeps one buffer of the largest size in reserve, to send messages that free memory
- * when memory is short. A message is copied to its buffer, so that no Send refers to
- * the memory of an RPC.
+ * The ring of Send contexts is allocated with the connection, and freed with the
+ * endpoint. A context gets a buffer when a message first needs one. The buffer remains
+ * mapped until the teardown, and is reused, the most recently used first. The buffers
+ * for control messages share one allocation. core/endpoint/send_buffers.cc decides
+ * which context gets a buffer, and which size it has. A message is copied to its
+ * buffer, so that no Send refers to the memory of an RPC.
  *
  * Errors
  *
- * The first failed Work Request closes the connection; its status is logged, and the
- * failures that follow are its consequence. Nothing is retired by a failure: the work
- * ends in the teardown, when the device no longer accesses its memory.
+ * A completion handler only records the first failure, and schedules ep->reap_work,
+ * which closes the connection and logs the status. The failures that follow are its
+ * consequence. Nothing is retired by a failure: the work ends in the teardown, when
+ * the device no longer accesses its memory. If the device does not stop, completions
+ * are not reaped until the teardown has destroyed the queue pair.
  *
  * Locking
  *
