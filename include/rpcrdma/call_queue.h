@@ -82,8 +82,8 @@ static inline bool rpcrdma_calls_may_retry(const struct rpcrdma_call_queue *q)
  * @call: Call
  * @read_octets: length of its Read chunks
  *
- * Fast path, without the lock. Such a Call is not queued. It never overtakes an older
- * Call.
+ * Fast path, without the lock. Such a Call is not queued. It overtakes no older Call
+ * except those that are being pulled.
  * Return: true if so.
  */
 static inline bool rpcrdma_calls_pass(const struct rpcrdma_call_queue *q,

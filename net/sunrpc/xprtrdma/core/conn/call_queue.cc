@@ -9,7 +9,8 @@
  * The waiting Calls are in the order of arrival, the pulled ones in the order in which
  * their Reads ended. A thread gets the first waiting Call that can proceed, or the
  * first pulled Call if that is older. A Call that waits for memory therefore delays no
- * Call that needs none, and neither list starves the other. Each Call holds its
+ * Call that needs none, and neither list starves the other. A Call that a thread
+ * receives at once overtakes only Calls that are being pulled. Each Call holds its
  * Receive, so that a search passes no more Calls than the connection has Receives.
  *
  * Memory
@@ -26,10 +27,11 @@
  *
  * Locking
  *
- * The user's lock is held, also when @room is called. The exceptions are
- * rpcrdma_calls_arrived(), because one context at a time processes messages, and some
- * inline checks of the header. If @room refuses a Call, the quota notifies its user
- * later, and a thread searches again.
+ * The user's lock is held, also when @room is called. There are three exceptions:
+ * rpcrdma_calls_arrived(), because one context at a time processes messages; some
+ * inline checks of the header; and the removal of all Calls, when no other context is
+ * left. If @room refuses a Call, the quota notifies its user later, and a thread
+ * searches again.
  */
 #include "../internal.hh"
 

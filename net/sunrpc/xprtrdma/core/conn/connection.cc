@@ -8,17 +8,18 @@
  * Functions change the state, and return the events that follow; the caller acts on
  * these. A message is counted when it is posted, and not when it is encoded: only then
  * are its credit fields up to date. Queued ERRORs and DONEs are sent first, then
- * CONNPROP, and a credit grant last. In version 2, no Call may be sent while a control
- * message is queued, and a connection is open when the peer's last CONNPROP was
- * received and that of this end was sent, or can be sent after the messages queued
- * before it. queue/send_queue.cc decides which of the messages that may be sent is
- * posted next.
+ * CONNPROP, and a credit grant last. In version 2, no Call may be sent while an ERROR
+ * or a DONE is queued. A connection is open when three conditions hold: the peer's
+ * last CONNPROP was received; the last one of this end was sent, or can be sent after
+ * the messages queued before it; and host authentication has ended.
+ * queue/send_queue.cc decides which of the messages that may be sent is posted next.
  *
  * Memory
  *
- * Nothing is allocated. A control message waits as a few words in a ring, and is
- * encoded into the buffer of a Send context when it may be sent. The ring has
- * RPCRDMA_MAX_PENDING_CONTROL entries.
+ * Nothing is allocated. An ERROR or a DONE waits as a few words in a ring of
+ * RPCRDMA_MAX_PENDING_CONTROL entries; whether CONNPROP or a credit grant is due
+ * follows from the state. A control message is encoded into the buffer of a Send
+ * context when it may be sent.
  *
  * Errors
  *

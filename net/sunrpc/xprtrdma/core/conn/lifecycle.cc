@@ -6,22 +6,23 @@
  * Operation
  *
  * A CM event is accepted only in the stage that is waiting for it; an event that ends
- * the connection takes effect once, in any stage. The setup context learns of it when
- * it asks for its next step, so that no other context touches partly built resources.
- * The teardown is a table of steps with conditions: the user of an object is torn down
- * before the object. A client reconnects by another table: nothing is left of the old
- * connection when a new one is made.
+ * the connection takes effect once, in any stage. The setup context learns of the end
+ * when it asks for its next step, so that no other context touches partly built
+ * resources. The teardown is a table of steps with conditions: the user of an object
+ * is torn down before the object. A client reconnects by another table: nothing is
+ * left of the old connection when a new one is made.
  *
  * Errors
  *
  * Each event that ends a connection has an errno for the attempt, and a reason for the
- * log unless it is ordinary. The first one counts. The errno for sunrpc's tasks is one
- * that sunrpc knows: for any other errno it ends RPCs, even of hard mounts.
+ * log unless it is ordinary. The first event counts. sunrpc's tasks get an errno that
+ * sunrpc knows: for any other errno it ends RPCs, even of hard mounts.
  *
  * Locking
  *
  * struct rpcrdma_lifecycle is protected by the lock of the connection. A function
- * returns what its caller does after it has released the lock.
+ * returns what its caller does after it has released the lock. A reconnect walk
+ * belongs to one context, and needs no lock.
  */
 #include "hostauth.hh"
 

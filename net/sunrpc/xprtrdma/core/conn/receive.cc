@@ -23,16 +23,18 @@
  *
  * Errors
  *
- * There are four degrees. A message that must not be answered, or that can belong to no
- * RPC, is dropped and counted. A Call or a CONNPROP that cannot be accepted, and a
+ * There are four degrees. A message that must not be answered, or that can belong to
+ * no RPC, is dropped and counted. A Call or a CONNPROP that cannot be accepted, and a
  * message of unknown type, is answered by an ERROR. A Reply that cannot be used ends
  * its RPC. A violation of the credits, of the version or of the opening closes the
- * connection, and from then on the verdict for each message is CLOSE.
+ * connection, and so does a Reply between the messages of another Reply. From then on
+ * the verdict for each message is CLOSE.
  *
  * Locking
  *
  * The caller holds the lock of the connection. It is held for the header and for the
- * first words of the payload, not while payload is copied.
+ * first words of the payload, not while payload is copied. Functions that read only a
+ * message, or only lists, need no lock.
  */
 #include "../wire/codec.hh"
 #include "../wire/one_chunk.hh"

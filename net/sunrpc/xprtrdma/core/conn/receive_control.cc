@@ -2,6 +2,13 @@
 /*
  * Receiving messages of version 2 that convey no RPC message: credit grants, DONE, ERROR,
  * CONNPROP, and header types that are unknown.
+ *
+ * Only a CONNPROP and a message of unknown type are answered by an ERROR, and only
+ * without the flag RESPONSE. Any other message here that is not valid is dropped and
+ * counted, because two ends that answered such messages could do so for ever (WP 7).
+ * Even a CONNPROP that is refused counts for the opening. An ERROR with xid 0 may be
+ * about this end's own CONNPROP. Once the connection is open, every other ERROR goes
+ * to the Requester, which knows whether the xid is that of a Call of its own.
  */
 #include "../rpc/pull.hh"
 #include "../wire/properties.hh"

@@ -1,4 +1,48 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * The Receives of a connection: their number, when they are posted, and what follows
+ * if there is no memory for them.
+ *
+ * Operation
+ *
+ * A window needs as many Receives as it has messages, one as a reserve for a credit
+ * grant, and at a server of version 1 some spare ones. With version 2 a window begins
+ * small. It grows when the peer knows the present window, and either has no more than
+ * half of it left, or the connection is in use (IN_USE) and its window is smaller than
+ * usual. A window is halved, but not below the usual window, when no more than an
+ * eighth of it was used for WATCH_MS. Credit is never withdrawn: the Receives in
+ * excess of a smaller window are freed one by one, when the peer has used them. At a
+ * server of version 1 the window grows after the peer has used it twice over, and
+ * never shrinks, because what was granted may be used at any time. A client of version
+ * 1 has all Receives from the beginning.
+ *
+ * Free Receives are withheld until conn->batch of them can be posted with one call. In
+ * version 2 none are withheld until this end has sent its properties, or while fewer
+ * than conn->least_posted are posted. A credit grant that the peer needs is therefore
+ * never delayed (grant_owed()). Windows are changed when Receives are posted, and if
+ * few are posted also when a message is received. No timer runs: the caller passes the
+ * time.
+ *
+ * Memory
+ *
+ * Only numbers are here; core/endpoint/receives.cc has the Receives. conn->receives
+ * counts those that exist, conn->recvs_wanted those that should exist,
+ * conn->recvs_withheld those that are free, and conn->recvs_allocating those that one
+ * context is allocating.
+ *
+ * Errors
+ *
+ * alloc_policy() decides what a lack of memory means. Until the first Receives are
+ * posted, the inline thresholds are reduced to the default, and smaller Receives are
+ * allocated. If there is no memory for the smaller ones, or for those of a client's
+ * Calls of version 1, the connection is closed. Otherwise the window is as large as
+ * the Receives permit, and no others are allocated until it would grow again.
+ *
+ * Locking
+ *
+ * The caller holds the lock of the connection. Once a connection is open,
+ * rpcrdma_conn_send_octets() reads only what is fixed, and needs no lock.
+ */
 #include "credits.hh"
 #include "receive_pool.hh"
 #include "version1.hh"

@@ -1,6 +1,40 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Receiving RPC messages of version 2: Calls, Replies, and parts of them.
+ * Receiving RPC messages of version 2: Calls, Replies, and fragments of them.
+ *
+ * Operation
+ *
+ * receive.cc calls receive_rpc() for RDMA2_MSG and RDMA2_NOMSG, except for credit
+ * grants, after it has processed the credit fields. The checks are made in this order:
+ * the opening is complete; the message is not the rest of a sequence that is being
+ * discarded; it does not interrupt the open sequence; its flags and header type agree;
+ * this end accepts Calls if it is one; its lists are well-formed, and within the
+ * limits that this end has announced; the xid and the direction of the payload are
+ * those of the header. A fragment is then counted. The last fragment of a sequence,
+ * and any other message, is delivered as a Call or a Reply.
+ *
+ * A Reply returns this end's own Write and Reply chunks, to which these limits do not
+ * apply. rpcrdma_check_reply() compares them with the chunks of the Call. The limits
+ * apply to the Read chunk of a Reply to be pulled (pull_ok()).
+ *
+ * Memory
+ *
+ * Nothing is allocated. Of the open sequence, the connection has only the identity and
+ * the number of bytes, which this file keeps within the announced reassembly limit.
+ * core/endpoint/arrivals.cc has the fragments.
+ *
+ * Errors
+ *
+ * An RPC message before the end of the opening closes the connection. refuse() is for
+ * a message that cannot be used: a Call is answered by an ERROR, and a Reply ends its
+ * RPC. If that Reply has a Read chunk, a DONE is queued, because the Responder keeps
+ * the memory until then. The fragments that may follow are discarded
+ * (continuation.cc). If a Call interrupts the open sequence, both messages are lost.
+ * If a Reply does so, the connection is closed.
+ *
+ * Locking
+ *
+ * The caller holds the lock of the connection.
  */
 #include "receive.hh"
 

@@ -5,31 +5,31 @@
  *
  * Operation
  *
- * The host appends completed Receives to a list, newest first; a batch is reversed once
+ * The host adds completed Receives to a list, newest first. A batch is reversed once
  * and processed in order, a bounded number at a time, so that a busy connection does
  * not keep its context for ever. The header of each message is processed under the
  * lock. Then the message is delivered to the transport, or its Receive is released, or
  * it is finished without the lock (a fragment is appended, a DONE releases its Reply),
- * or it closes the connection. Events of a message are handled before the next message,
- * those of the opening before the message itself is delivered.
+ * or it closes the connection. Events of a message are handled before the next
+ * message, those of the opening before the message itself is delivered. The teardown
+ * drains: it processes all messages that have arrived, but drops Calls.
  *
  * Memory
  *
  * A continued message is assembled in one buffer, which is doubled as required up to
  * the announced Reassembly. Its growth is charged to the peer's quota before it is
- * allocated. A complete message takes the buffer with it. Messages with many segments
- * have a larger array of segments.
+ * allocated. A complete message takes the buffer with it. At a server, a message of
+ * version 1 with many segments gets a larger array of segments.
  *
  * Errors
  *
  * A continued Call for which there is no memory is dropped, and the connection is
  * closed a little later: the peer sends it again on the next one, in another form.
- * Meanwhile the peer gets the Replies to its other Calls. A peer that has no other form
- * would send all of them again otherwise, and lose each connection before the first Reply.
- * A continued Reply for which there is no memory closes the connection at once. A handle
- * that was invalidated without permission, and a violation of the credits, close the
- * connection, too. The teardown drains: it processes all messages that have arrived, but
- * executes no Call.
+ * Meanwhile the peer gets the Replies to its other Calls. A peer that has no other
+ * form would send all of them again otherwise, and lose each connection before the
+ * first Reply. A continued Reply for which there is no memory closes the connection at
+ * once. So does a handle that was invalidated without permission, or a violation of
+ * the credits.
  *
  * Locking
  *

@@ -4,25 +4,29 @@
  *
  * Operation
  *
- * The payload is in one buffer, the stream. Each message of the sequence is copied from
- * it to the buffer of a Send context, with a header of its own; only the last one has
- * the chunk lists. Until its last message is posted, a continued message is the first
- * of the queued messages, and no other Call or Reply may be sent (WP 6). A Call posts
- * its first message together with the registration of its MRs, or not at all; the other
- * messages are posted when credits and space permit. A Reply is queued as a whole, after
- * its Writes.
+ * The payload is in one buffer, the stream. Each message of the sequence is copied
+ * from it to the buffer of a Send context, with a header of its own; only the last one
+ * has the chunk lists. From its first to its last message, a continued message is the
+ * first of the queued messages, and no other Call or Reply may be sent (WP 6). A Call
+ * posts its first message together with the registration of its MRs, or not at all;
+ * the other messages are posted when credits and space permit. A Reply is queued as a
+ * whole. Its Writes are chained before its last message, or are posted before it is
+ * queued if they do not fit into that chain.
  *
  * Memory
  *
- * The stream belongs to the caller until it is accepted, then to the Send Queue. It is
- * freed when its last message has completed, or by the teardown. A Reply's stream is
- * charged to the connection until then.
+ * The stream of a Call belongs to the caller until it is accepted, then to the Send
+ * Queue. That of a Reply is consumed in every case, and charged to the connection
+ * until it is freed. A stream is freed when its last message has completed, or by the
+ * teardown.
  *
  * Errors
  *
- * A Call that cannot begin is refused with an errno, and the caller keeps the stream. A
- * stream whose next message has no buffer, or is refused by the device, closes the
- * connection, because the peer could not be told to forget the messages before it.
+ * A Call that cannot begin is refused with an errno, and the caller keeps the stream.
+ * If the next message of a stream gets no buffer, or is refused by the device, the
+ * connection is closed, because the peer could not be told to forget the messages
+ * before it. So is the connection of a Reply that needs more Work Requests than the
+ * Send Queue has.
  *
  * Locking
  *

@@ -6,15 +6,16 @@
  *
  * Operation
  *
- * All event sources call rpcrdma_core_happened(). It changes the state and the counters
- * under the lock, and runs the resulting actions after it has released the lock.
- * Actions of two events may therefore run at the same time. The setup context calls
- * rpcrdma_core_setup(), which executes steps until one has to be waited for; the host
- * waits. An ERROR or a DONE is queued, and posted when the Send Queue permits.
+ * All event sources call rpcrdma_core_happened(). It changes the state and the
+ * counters under the lock, and runs the resulting actions after it has released the
+ * lock. Actions of two events may therefore run at the same time. The setup context
+ * calls rpcrdma_core_setup(), which executes steps until one has to be waited for; the
+ * host waits. An ERROR or a DONE is queued, and posted when credits and the Send Queue
+ * permit.
  *
- * A client of version 1 is open when it is connected. The Receives that it lacks are
- * allocated by a work item of the host, because the event is handled in the connection
- * manager's thread.
+ * A client that begins with version 1 is open when it is connected. The Receives that
+ * it lacks are allocated by a work item of the host, because the event is handled in
+ * the connection manager's thread.
  *
  * Memory
  *

@@ -5,13 +5,13 @@
  * Operation
  *
  * Each chain of Work Requests is described by a work item: a Send with what precedes
- * it, an invalidation, or a batch of a transfer. It is posted at once if the Send Queue
- * (queue/send_queue.cc) permits, and queued in core->transfers or core->messages
- * otherwise. rpcrdma_core_pump() posts the next work until nothing more can be posted.
- * Posted work is in core->inflight, in the order of posting, until a completion covers
- * it. Few Work Requests are signaled, so that a completion usually retires several
- * chains. A context or a slot that becomes free is offered to the work that waits for
- * it, in the same critical section.
+ * it, an invalidation, or a batch of a transfer. It is posted at once if the Send
+ * Queue (queue/send_queue.cc) permits. Otherwise it is queued in core->transfers or
+ * core->messages, except for a Call, which is refused. rpcrdma_core_pump() posts the
+ * next work until nothing more can be posted. Posted work is in core->inflight, in the
+ * order of posting, until a completion covers it. Few Work Requests are signaled, so
+ * that a completion usually retires several chains. A context or a slot that becomes
+ * free is offered to the work that waits for it, in the same critical section.
  *
  * Memory
  *
@@ -20,15 +20,18 @@
  *
  * Errors
  *
- * A chain that the device refuses stays in core->inflight and is marked: the connection
- * is closed, and the work ends in the teardown like all other. If no buffer can be
- * allocated for a control message, the connection is closed. A peer that grants no
- * credits for a minute while messages wait is detected by a timer that runs only then.
+ * A chain that the device refuses stays in core->inflight and is marked: the
+ * connection is closed, and the work ends in the teardown like all other. If no buffer
+ * can be allocated for a control message, and no free context has one, the connection
+ * is closed. If messages wait and the peer grants too few credits for cfg.stall_ms, a
+ * minute unless it is set, a timer closes the connection. The timer runs only then,
+ * and for a moment after a continued Call was dropped (arrivals.cc).
  *
  * Locking
  *
  * The functions that post and retire work are called with the lock of the connection,
- * except for rpcrdma_core_rdma(). Callbacks run without it.
+ * except for rpcrdma_core_rdma(). Callbacks, rpcrdma_core_finish() and
+ * rpcrdma_core_events() run without it.
  */
 #include "endpoint.hh"
 

@@ -13,12 +13,12 @@
  *
  * Memory
  *
- * All Receives are in core->all_recvs, the free ones in core->free_recvs, too. Each is
- * charged together with a Send buffer of the same size, which the Reply to its Call may
- * need. A surplus Receive is unmapped under the lock, and uncharged and freed after the
- * lock was released. Others are freed with the endpoint. The host's teardown drops its
- * reference to the endpoint when the transport holds no Receive, or leaves that to the
- * release of the last one.
+ * All Receives are in core->all_recvs. Those that are free are in core->free_recvs,
+ * too. Each Receive is charged together with a Send buffer of the same size, which the
+ * Reply to its Call may need. A surplus Receive is unmapped under the lock, and
+ * uncharged and freed after the lock was released. The others are freed with the
+ * endpoint. The host's teardown drops its reference to the endpoint when the transport
+ * holds no Receive, or leaves that to the release of the last one.
  *
  * Errors
  *

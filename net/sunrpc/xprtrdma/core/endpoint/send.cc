@@ -23,7 +23,9 @@
  * -EAGAIN: the host will be notified of write space. -EIO: the Call can never be sent.
  * If the device refuses a message, the function succeeds, and an action in core->todo
  * closes the connection: the message is in core->inflight and ends in the teardown. If
- * memory for a continued Call is short, the Call is planned again without continuation.
+ * memory for a continued Call is short, the Call is planned again without
+ * continuation. If a Call needs more MRs than the device has for this connection, the
+ * connection is closed.
  *
  * Locking
  *

@@ -5,24 +5,27 @@
  * Operation
  *
  * A context has a number, a chain of Work Requests, and a buffer or none. The contexts
- * with the lowest numbers share one allocation for control messages. The others get a
- * buffer when they need it, and keep it. The contexts used last are used next, so that
- * few of them ever have a large one. A server's contexts are initialised at their first
- * use, because most of its connections may be idle.
+ * with the numbers 1 to RPCRDMA_CONTROL_SENDS share one allocation of small buffers,
+ * which suffice for control messages. The others get a buffer when they need it, as
+ * does one of these for a larger message, and keep it. The contexts used last are used
+ * next, so that few of them ever have a large buffer. A server's contexts are
+ * initialised at their first use, because most of its connections may be idle.
  *
  * Memory
  *
- * The last context of a client has a reserve buffer of the largest size, if it could be
- * allocated: with it a client can send the messages that free memory when memory is
- * short. It is used last, and each of its Sends is signaled. When a server frees a
+ * A client allocates one buffer of the largest size with the connection, if it can:
+ * with it a client can send the messages that free memory when memory is short. Its
+ * context is the last of the free ones at first, and each Send from this reserve
+ * buffer is signaled, so that the buffer is soon free again. When a server frees a
  * surplus Receive, it frees a Send buffer, too, because the window permits fewer
- * Replies. The host frees the other buffers after the teardown.
+ * Replies. The host frees the other buffers with the endpoint.
  *
  * Errors
  *
- * If no buffer can be allocated, the context gets the one of a free context that is
- * large enough. If there is none, the message is not sent: the caller of a Call retries
- * it later, and a message that cannot wait closes the connection.
+ * If no buffer can be allocated, a context that its user owns gets the buffer of a
+ * free context, and for a message that is built under the lock another context is
+ * used. If no free buffer is large enough, the message is not sent: the caller of a
+ * Call retries it later, and a message that cannot wait closes the connection.
  *
  * Locking
  *

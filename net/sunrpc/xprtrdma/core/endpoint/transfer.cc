@@ -8,11 +8,13 @@
  *
  * A transfer is built part by part; a part is prepared by the host when it is added.
  * The parts are posted in batches, each one chain of Work Requests with one signaled
- * completion. The next batch is posted, or queued for the Send Queue, when the last one
- * has completed. The Reply that follows its Writes is queued after the last batch. A
- * Read that lacks MRs waits: it returns the MRs that it has, and is prepared again as a
- * whole when others have ended (queue/read_mr_pool.cc). It is built to its end before
- * that, so that it needs its source, the received message, no longer.
+ * completion. The next batch is posted, or queued for the Send Queue, when the last
+ * one has completed. If the Writes of a Reply do not fit into its chain, they are
+ * posted as a transfer, and the Reply is queued after their last batch. A Read that
+ * lacks MRs waits: it returns the MRs that it has, and is prepared again as a whole
+ * when others have ended (queue/read_mr_pool.cc). Its remaining parts are added before
+ * that, without being prepared, so that it needs its source, the received message, no
+ * longer.
  *
  * Memory
  *
@@ -24,8 +26,9 @@
  *
  * If the device can map less of a part than planned, the limits of this transfer are
  * reduced, and the part is split again. Until it is posted, a transfer that cannot be
- * built belongs to its caller, which frees it with its error. Afterwards an error of
- * the device closes the connection, and the transfer ends in the teardown.
+ * built belongs to its caller, which frees it with its error. If a Read that has
+ * waited cannot be prepared, it ends, and its callback gets @ok false. An error of the
+ * device closes the connection, and the transfer ends in the teardown.
  *
  * Locking
  *

@@ -5,29 +5,35 @@
  *
  * Operation
  *
- * A reservation is small, since thousands of connections have one and most of these are
- * idle: the buffers of the first window. It is charged in full when the connection is
- * attached, so that it is guaranteed whatever others use. The rest is shared by a rule
- * that needs no knowledge of the other connections: each may have as much of it as it
- * leaves free. The reserve at the end of the limit guarantees progress when that is too
- * little for a message: a connection may use it for one message of each kind. Accounts
- * that find it exhausted are queued. Those that need memory to send a Reply are first,
- * because sending Replies releases memory.
+ * A reservation is small, because thousands of connections have one and most of these
+ * are idle: the connection's own structures, and the buffers of its first window. It
+ * is charged in full when the connection is attached, so that it is guaranteed
+ * whatever others use. The rest is shared by a rule that needs no knowledge of the
+ * other connections: each may have as much of it as it leaves free. Windows may grow
+ * only while no more than a quarter of the limit is used. The reserve at the end of
+ * the limit guarantees progress when the shared rest is too little for a message: a
+ * connection may use the reserve for one message of each kind. Accounts that find it
+ * exhausted are queued. Those that need memory to send a Reply are first, because
+ * sending Replies releases memory.
  *
- * While accounts wait or memory is tight, all accounts are visited at intervals. A
- * visit closes a connection whose peer has accepted nothing for some intervals, and
- * uncharges quota that is not used.
+ * While accounts wait, all accounts are visited at intervals. A visit uncharges quota
+ * that is not used, and closes a connection whose peer has accepted nothing for some
+ * intervals. When memory becomes tight, the accounts are visited once. While it is
+ * tight, each release uncharges quota, too.
  *
  * Errors
  *
  * Memory that already exists, such as a Reply, is always charged. Everything else asks
- * first, and is deferred when refused, until the account is notified.
+ * first. A Call is not pulled, or not started, until the account is notified that it
+ * may ask again. For a continued message and for Receives nothing waits: the core
+ * drops the message, or has fewer Receives.
  *
  * Locking
  *
  * An account is changed under the lock of its owner, the sum under one lock of the
- * host, for a few additions. Flags that are read without a lock say whether the sum has
- * to be asked at all; they are hints.
+ * host, for a few additions. That lock protects the queue, too, and the account's
+ * place in it. Flags that are read without a lock say whether the sum has to be asked
+ * at all; they are hints.
  */
 #include "../internal.hh"
 

@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * The Send Queue: the work that may be posted, and its order.
+ * The Send Queue: the work that may be posted, and its order, which send_queue.h
+ * describes.
  *
  * Why every wait ends. Work that fits leaves a batch of slots free in addition to its
  * own. If there are not enough slots for it, more than a batch is in use. A part of
- * that was therefore posted signaled, and its completion covers everything before it.
- * While fewer than twice RPCRDMA_CONTROL_SENDS contexts are free, every chain is posted
- * signaled. A missing context is therefore either held by a caller that will post or
- * release it, or posted with a completion to come.
+ * that was therefore posted signaled, and its completion covers the unsignaled work
+ * before it. While fewer than twice RPCRDMA_CONTROL_SENDS contexts are free, every
+ * chain is posted signaled. A missing context is therefore either held by a caller
+ * that will post or release it, or posted with a completion to come. A wait for
+ * credits ends when the peer grants some, or when rpcrdma_conn_stalled() closes the
+ * connection.
+ *
+ * The caller holds the lock of the connection, except for the hints of the headers.
  */
 #include "send_queue.hh"
 

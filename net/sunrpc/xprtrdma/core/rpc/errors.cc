@@ -8,10 +8,12 @@
  * An ERROR does not always end its RPC. Some codes report a limit: the maximum of
  * chunks or segments, or the memory that a chunk needs. If the Call can be planned
  * within that limit, it is sent again in that form, with the same xid. A maximum of
- * segments lowers the RCSIZ of the connection. The other limits are kept in two places:
- * in struct rpcrdma_retry_limits for one RPC, and in struct rpcrdma_peer_limits for all
- * RPCs to the peer, for some minutes, because a Call that was executed before it was
- * refused is repeated as another RPC (WP 7).
+ * segments lowers the RCSIZ of the connection. The other limits hold for this RPC on
+ * this connection (struct rpcrdma_retry_limits). The memory that a chunk needs is also
+ * remembered for all RPCs to the peer for LEARNED_SECONDS (struct
+ * rpcrdma_peer_limits), because a Call that was executed before it was refused is
+ * repeated as another RPC (WP 7). The loss of a connection with a continued Call is
+ * remembered as long: meanwhile, Calls to the peer use Special Format if possible.
  *
  * A failure at this end is lasting or temporary. A lasting one ends the RPC, at a
  * Responder with an ERROR. After a temporary one, the task that keeps the message

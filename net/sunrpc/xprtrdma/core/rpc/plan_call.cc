@@ -6,19 +6,20 @@
  * Operation
  *
  * Each attempt to send a Call makes a new plan, from lengths and numbers of segments
- * only: memory is registered when the plan is known. Fast paths plan the Calls that are
- * one message, like their Replies, and most Calls with one chunk of one segment. For
- * all others the planner lists the chunks that may be provided for the Reply, best
- * first, and tries each of these with the forms of the Call, best first. The first
- * combination that respects all limits is used: the properties of the peer, earlier
- * refusals of this Call, limits learned from refusals of others, and the number of MRs
- * if the pool is starved.
+ * only: memory is registered when the plan is known. Fast paths plan Calls without
+ * chunks that are one message and have a Reply of one message, and most Calls with one
+ * chunk of one segment. For all others the planner lists the chunks that may be
+ * provided for the Reply, best first, and tries each of these with the forms of the
+ * Call, best first. The first combination that respects all limits is used: the
+ * properties of the peer, earlier refusals of this Call, limits learned from refusals
+ * of others, and the number of MRs if the pool is starved.
  *
  * Errors
  *
- * If no form is possible, the RPC ends (-EMSGSIZE). If one would be possible with more
- * MRs, the connection is closed (-ENOBUFS), because another one may get them. A Reply
- * with chunks that differ from those provided ends its RPC, and not the connection.
+ * If no form is possible, the RPC ends (-EMSGSIZE). If a form would be possible with
+ * more MRs, the connection is closed (-ENOBUFS), because another connection may get
+ * them. A Reply with chunks that differ from those provided ends its RPC, and not the
+ * connection.
  *
  * Locking
  *

@@ -2,11 +2,48 @@
 /*
  * The state machine of an RPC at its Requester.
  *
- * The context that claims a Reply or ERROR owns the RPC until it completes, is
- * retransmitted, or is left for another connection. Meanwhile other messages
- * for the RPC are dropped and its task cannot release it. An RPC never
- * completes while its memory is exposed: the action that follows invalidation
- * is decided beforehand and recorded in the state.
+ * Operation
+ *
+ * The context that receives a Reply or an ERROR for an RPC that was sent claims the
+ * RPC. It owns the RPC until the RPC completes, is retransmitted, or is left for
+ * another connection. Meanwhile other messages for the RPC are dropped, and its task
+ * cannot release it. Each event returns the actions that follow, which the host runs.
+ * If the Call has chunks, the RPC continues after their MRs were invalidated. What
+ * follows the invalidation is decided before, and recorded in the state (PLACED to
+ * REFUSED), so that an RPC never succeeds while its memory is exposed. If neither the
+ * Call nor the Reply has chunks, and the Reply fits the head, the RPC is complete with
+ * the claim. rpcrdma_xact_one_chunk() is the fast path for a Call with one chunk of
+ * one segment that the peer has invalidated.
+ *
+ * A Call is not sent again on a connection on which it waits for its Reply, because a
+ * second Call with its xid could get the Reply to the first.
+ *
+ * Memory
+ *
+ * Nothing is allocated: the user embeds struct rpcrdma_xact in the object that holds
+ * the RPC's memory. divide() decides which bytes of a Reply belong to which part of
+ * that memory, and cuts off those for which there is none. Inline payload is copied at
+ * once only if its place is in no chunk. Otherwise the Receive is kept until the MRs
+ * are unmapped.
+ *
+ * Errors
+ *
+ * A bad Reply, and a Reply with chunks that differ from those of the Call, end the RPC
+ * with EIO after the invalidation. If the peer has invalidated a handle that was not
+ * provided, the connection is closed, too. An ERROR ends the RPC, or has its Call sent
+ * again. If an invalidation or a pull fails, the connection is closed, and the RPC is
+ * left: its task sends the Call again on the next connection. If the RPC was to fail
+ * after an invalidation that fails, it completes with its errno, and the host releases
+ * its memory after the teardown. A pull that can never succeed ends the RPC.
+ *
+ * Locking
+ *
+ * rpcrdma_xact_sent() is called under the lock of the connection, in the critical
+ * section that posts the Call, so that no Reply is processed before. A claim needs no
+ * atomic operation, because one context at a time processes the messages of a
+ * connection, and an RPC is claimed only for the connection on which it was sent. The
+ * notifications of a task (_again(), _end(), _notified()) are serialised by a lock of
+ * the user.
  */
 #include "../wire/one_chunk.hh"
 

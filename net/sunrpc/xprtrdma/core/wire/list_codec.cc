@@ -1,4 +1,42 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Chunk lists on the wire: decoding and checking them, and encoding them.
+ *
+ * Operation
+ *
+ * decode_chunks() tries the usual cases first: no chunks, and one chunk of one segment
+ * (one_chunk.hh). Any other lists are read by list_decoder. It reads to the end of the
+ * lists even if a limit is exceeded, and goes on counting chunks and segments, so that
+ * lists that are malformed anywhere are detected as such. The segments of one Position
+ * are one Read chunk. Version 2 requires ascending Positions. Version 1 leaves the
+ * order to the sender: its Read segments are read twice, first to find and count the
+ * chunks, then to store each segment in its place.
+ *
+ * reads_fit() compares the Positions with the length of the Payload stream, which the
+ * caller knows only after the lists. encode_some_chunks() writes lists for which the
+ * caller has ensured that there is space.
+ *
+ * Memory
+ *
+ * Nothing is allocated. Segments are stored in the array of the lists, and then in
+ * extra_segs if the caller has provided that. Segments beyond, and chunks beyond the
+ * maximum, are only counted. If there is a fault, the numbers of chunks and segments
+ * in the lists are not set: the lists remain empty, as the caller has initialised
+ * them.
+ *
+ * Errors
+ *
+ * The first of these faults is reported: invalid XDR; too many Read chunks, Write
+ * chunks or segments, each with the maximum; a segment longer than announced; more
+ * bytes than this implementation moves. A count is compared with the bytes that are
+ * left before it is used, and each element consumes bytes, so that the length of the
+ * message bounds all loops.
+ *
+ * Locking
+ *
+ * The functions use only the message and the lists that they are passed, and no
+ * connection.
+ */
 #include "one_chunk.hh"
 
 namespace rpcrdma
