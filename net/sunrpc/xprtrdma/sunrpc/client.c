@@ -13,21 +13,21 @@
  * Memory
  *
  * A transport is allocated by setup(), with a reference to the module, and freed by a
- * work item that destroy() queues. That work item first cancels the connect worker, and
- * waits for the end of the connection, so that no upcall finds a transport that is
- * gone. The module's exit waits for the workqueue, and thus for the last instruction of
- * the work item. The workqueue has a rescuer, and while a swap file is on the
- * transport, the connect worker may use memory reserves: memory reclaim may wait for a
- * connection.
+ * work item that destroy() queues. That work item first cancels the connect worker,
+ * and waits for the end of the connection, so that no upcall finds a transport that is
+ * gone. The module's exit waits for the workqueue, and thus for the last instruction
+ * of the work item. Memory reclaim may wait for a connection. The workqueue therefore
+ * has a rescuer, and the connect worker may use memory reserves while a swap file is
+ * on the transport.
  *
  * Errors
  *
- * If setup() fails, its errno is returned to the creator of the transport. If a Call
- * finds no open connection, the transport requests a disconnect. sunrpc calls close()
- * when the write lock is released, and the task waits for the next connection. The
- * timeout of an RPC does the same, because a Call cannot be sent a second time on the
- * same connection. An attempt to connect that fails wakes the waiting tasks with an
- * errno.
+ * If setup() fails, its errno is returned to the creator of the transport. If the
+ * connection of a Call is not open any more, the transport requests a disconnect.
+ * sunrpc calls close() when the write lock is released, and the task waits for the
+ * next connection. The timeout of an RPC requests a disconnect, too, because a Call
+ * cannot be sent a second time on the same connection. An attempt to connect that
+ * fails wakes the waiting tasks with an errno.
  *
  * Locking
  *

@@ -5,15 +5,18 @@
  * Operation
  *
  * A transport has at most one connection. The connect worker creates it and close()
- * ends it, and a new one is only created when nothing is left of the old one. Both walk
- * through the same procedure of the core, which names one action after the other
- * (struct rpcrdma_reconnect_walk); this file runs them. When a connection is lost, the
+ * ends it, and a new one is only created when nothing is left of the old one. Both
+ * call rpcrdma_client_reconnect(), which runs the actions that the core names one
+ * after the other (struct rpcrdma_reconnect_walk). When a connection is lost, the
  * endpoint notifies the transport after its teardown. The transport then requests a
  * close from sunrpc, which retransmits the pending RPCs.
  *
- * For some time the core remembers, for all transports, which servers supported only
- * version 1, and an attempt begins with that version. If a server gives no usable answer
- * to the first version, the worker tries the other one at once (WP 4).
+ * For some time the core remembers, for all transports, servers on which an attempt
+ * with version 2 is lost: they gave no usable answer, or ended the connection after a
+ * refusal. An attempt then begins with version 1. A server that refuses version 2 and
+ * keeps the connection is tried with version 2 each time. If a server gives no usable
+ * answer to the first version, the worker tries the other one at once (WP 4). If the
+ * server has to prove an identity, version 1 is not tried.
  *
  * Memory
  *
@@ -24,13 +27,15 @@
  *
  * Errors
  *
- * The errno of a failed attempt wakes the tasks that wait for a connection. sunrpc
- * decides if they fail or wait for the next attempt, and delays it.
+ * The errno of a failed attempt, in a form that sunrpc knows, wakes the tasks that
+ * wait for a connection. sunrpc decides if they fail or wait for the next attempt, and
+ * delays it.
  *
  * Locking
  *
  * The walks run under sunrpc's write lock (XPRT_LOCKED). ep_lock protects client->ep
- * against readers without it. rpcrdma_versions_lock protects the memory of servers.
+ * for readers without the write lock. rpcrdma_versions_lock protects what is
+ * remembered about servers.
  */
 
 #include <linux/sched/mm.h>

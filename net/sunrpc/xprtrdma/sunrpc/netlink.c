@@ -27,11 +27,11 @@
  *
  * Locking
  *
- * Dumps may sleep, because the lists of connections and listeners are protected by
- * mutexes, which are held only to find the next object. A view takes ep->lock, mr_lock
- * and memory_lock one after the other: each group of numbers is consistent, but the
- * groups may be of different moments. The context that reports a change holds none of
- * these locks, but may hold another spinlock: an event is allocated with GFP_ATOMIC.
+ * Mutexes protect the lists of connections and listeners, and are held only to find
+ * the next object. A dump therefore may sleep. A view takes ep->lock, mr_lock and
+ * memory_lock one after the other: each group of numbers is consistent, but the groups
+ * may be of different moments. The context that reports a change holds none of these
+ * locks, but may hold another spinlock: an event is allocated with GFP_ATOMIC.
  */
 
 #include <linux/module.h>

@@ -19,15 +19,16 @@
  *
  * Errors
  *
- * -EAGAIN means that credits, slots, contexts or MRs are missing: sunrpc is registered
- * as a waiter, the Call is tried again, because they may have become available before
- * that, and write_space() wakes the task later. -ENOTCONN: the task waits for the next
- * connection. A Call that can never be sent ends its RPC; the errno is set in the RPC's
- * task, because the task that is sending need not be the RPC's.
+ * -EAGAIN: credits, Send Queue slots, contexts or MRs are missing. sunrpc is registered
+ * as a waiter, and write_space() wakes the task later. The Call is tried once more after
+ * the registration, because the resource may have become available before. -ENOBUFS:
+ * memory is short, and sunrpc retries after a delay. -ENOTCONN: the task waits for the
+ * next connection. A Call that can never be sent ends its RPC; the errno is set in the
+ * RPC's task, because the task that is sending need not be the RPC's.
  *
  * Locking
  *
- * The write lock, by sunrpc. The core's call is made under ep->lock. learned_lock
+ * sunrpc holds the write lock. The message is posted under ep->lock. learned_lock
  * protects the limits learned from refusals; the fast path does not take it.
  */
 

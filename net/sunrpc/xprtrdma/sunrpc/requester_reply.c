@@ -6,9 +6,10 @@
  *
  * A received Reply is looked up by xid, and claimed: the core decides what to do with
  * it, and when its RPC may end (struct rpcrdma_actions, include/rpcrdma/xact.h). A
- * Reply to a plain Call, the fast path, is copied and completed at once. Otherwise the
- * actions are run in order: copy, invalidate, pull, complete, send DONE. An action that
- * has to wait for the device ends the run, and its completion continues it.
+ * Reply to a plain Call, the fast path, is copied and completed at once. A second fast
+ * path is for a Call with one chunk of one segment that the peer has invalidated.
+ * Otherwise the actions are run in order: copy, invalidate, pull, complete, send DONE. An
+ * action that has to wait for the device ends the run, and its completion continues it.
  *
  * If a Call is refused, and can be sent in another form, its task retries it as after a
  * lost connection. sunrpc encodes the Call once more, with the same xid. With
@@ -18,14 +19,17 @@
  *
  * The rpc_rqst is pinned from the claim until the last action, so that its task cannot
  * release it, even if it is killed. The Receive is released as soon as its payload has
- * been copied. No RPC completes while the peer, or the device, can access its memory.
+ * been copied. No RPC succeeds while the peer, or the device, can access its memory. If
+ * the invalidation for an RPC that fails does not succeed, buf_free() waits for the end
+ * of the connection before the memory is released.
  *
  * Errors
  *
  * A bad Reply ends its RPC with EIO, after its memory is invalid; the connection
- * remains. An ERROR ends its RPC, or has the Call sent again. A pull that fails closes
- * the connection, and the Call is sent again on the next one. A Reply that no RPC waits
- * for is dropped, with a DONE if it was exposed.
+ * remains. An ERROR ends its RPC, or has the Call sent again. If a pull or an
+ * invalidation fails, the connection is closed, and the Call is sent again on the next
+ * one. If a pull can never succeed, the RPC ends. A Reply that no RPC waits for is
+ * dropped, with a DONE if it was exposed.
  *
  * Locking
  *

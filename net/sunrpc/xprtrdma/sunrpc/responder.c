@@ -11,10 +11,13 @@
  *
  * Memory
  *
- * The pages of a Reply that the device reads are kept until its Writes, or the pull,
- * have ended: references move from the thread to the transfer, so that the thread can
- * continue with other pages. They are charged to the peer's quota. The inline part is
- * copied to the Send context, which was reserved before the Call was executed.
+ * The pages of a server's Reply that the device reads are kept until its Writes, or
+ * the pull, have ended: references move from the thread to the transfer, or an exposed
+ * Reply gets its own, so that the thread can continue with other pages. They are
+ * charged to the peer's quota. The Reply to a callback, which is in no such pages, is
+ * copied to the memory of its Writes. The inline part is copied to the Send context. A
+ * server has reserved that before the Call was executed; a client gets it here, or
+ * retries.
  *
  * Errors
  *

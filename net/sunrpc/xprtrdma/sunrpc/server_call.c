@@ -5,12 +5,13 @@
  * Operation
  *
  * Messages are polled in xpo_recvfrom(), by service threads, or by a work item while a
- * connection opens or all threads are busy. A Call that is complete and arrives while
- * no other waits is received by the thread that polled it. Others are queued
- * (call_queue.h). A Call with its argument in Read chunks is pulled first: ahead of the
- * threads if the quota of the connection has pages for that, or otherwise into the
- * pages of the thread that receives it; the thread then looks for another Call, and the
- * end of the Reads queues the Call as complete.
+ * connection opens or all threads are busy. xpo_recvfrom() first reserves a Send
+ * context, so that the Reply never waits for one. A Call that is complete and arrives
+ * while no other waits is received by the thread that polled it. Others are queued
+ * (call_queue.h). A Call with its argument in Read chunks is pulled first, ahead of
+ * the threads if the quota of the connection has pages for that. Otherwise the thread
+ * that receives it begins to pull it into the thread's pages, and looks for another
+ * Call. The end of the Reads queues the Call as complete.
  *
  * Memory
  *
@@ -21,9 +22,8 @@
  *
  * Errors
  *
- * A Call that is too large, malformed, or of no service is refused with an ERROR. A
- * failure for lack of memory closes the connection, and the client sends the Call
- * again.
+ * A Call that is too large or malformed is refused with an ERROR. A failure for lack
+ * of memory closes the connection, and the client sends the Call again.
  *
  * Locking
  *
@@ -391,8 +391,8 @@ static struct rpcrdma_recv *rpcrdma_svc_poll_call(struct rpcrdma_svc_conn *conn)
 
 /*
  * Return the Call that a thread processes next, or NULL. Fast path: the Call has just
- * arrived and is not queued. It may overtake Calls that the work item has processed
- * meanwhile. Caller holds XPT_BUSY.
+ * arrived and is not queued. It may overtake Calls that are being pulled. Caller holds
+ * XPT_BUSY.
  */
 static struct rpcrdma_recv *rpcrdma_svc_next(struct rpcrdma_svc_conn *conn)
 {

@@ -12,17 +12,19 @@
  *
  * Memory
  *
- * A connection begins as a wrapper around its endpoint. Until it is accepted, it belongs
- * to its listener, and is freed with its endpoint. From then on it belongs to sunrpc,
- * and ends with the last reference to the svc_xprt (server.c). A listener is freed by a
- * work item that waits for the connections that still belong to it. No step needs a
- * service thread to make progress: this module's own workqueue frees the memory.
+ * A connection begins as a wrapper around its endpoint. Until it is accepted, it
+ * belongs to its listener, and is freed by the endpoint's upcall closed(). From then
+ * on it belongs to sunrpc, and ends with the last reference to the svc_xprt
+ * (server.c). A listener is freed by a work item that waits for the connections that
+ * still belong to it. No step needs a service thread to make progress: this module's
+ * own workqueues free the memory.
  *
  * Errors
  *
- * A connect request that is refused is counted by its cause, logged with its remedy,
- * and rejected. If only some devices can be listened on, the listener is not created,
- * and the connections that arrived meanwhile are closed.
+ * A connect request that is refused is rejected. If too many connections are pending,
+ * or their reservations leave no memory, the refusal is counted by its cause, and
+ * logged with its remedy. If only some devices can be listened on, the listener is not
+ * created, and the connections that arrived meanwhile are closed.
  *
  * Locking
  *

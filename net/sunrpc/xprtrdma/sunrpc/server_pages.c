@@ -16,10 +16,11 @@
  * Memory
  *
  * The pages of a Call are charged to the quota of its connection from the start of the
- * pull until the exchange, or until the Call is freed. Spare pages are limited to those
- * of RPCRDMA_EARLY_CALLS largest Calls. While there are more than one largest Call
- * needs, a work item frees, twice a second, those that no Call has needed in between.
- * The end of the connection frees all of them, and no others are kept afterwards.
+ * pull until the exchange, or until the Call is freed. Spare pages are limited to
+ * those of RPCRDMA_EARLY_CALLS largest Calls. While there are more spare pages than
+ * one largest Call needs, a work item frees, twice a second, those that no Call has
+ * needed in between. The end of the connection frees all of them, and no others are
+ * kept afterwards.
  *
  * Errors
  *
@@ -32,8 +33,8 @@
  *
  * conn->lock protects the spare pages, and the account of pulls ahead of the threads.
  * The pages of a Call belong to the context that handles the Call, and in between to
- * its transfer. The quota is asked under conn->lock, but charged and uncharged without
- * it, because to uncharge memory may call write_space(), which takes that lock.
+ * its transfer. The quota is asked under conn->lock. It is charged and uncharged
+ * without that lock, because uncharging may call write_space(), which takes the lock.
  */
 
 #include <linux/mm.h>

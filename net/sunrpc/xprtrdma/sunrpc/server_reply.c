@@ -26,8 +26,9 @@
  *
  * If no method is possible, or if every attempt would fail, an ERROR is sent in place
  * of the Reply. A temporary failure closes the connection, because a service does not
- * keep its Reply: the client sends the Call again on its next connection. If the fast
- * path for one chunk has no memory for its Write, the Reply is planned.
+ * keep its Reply: the client sends the Call again on its next connection. So does a
+ * Reply to a deferred Call for which sunrpc has not kept the Receive. If the fast path
+ * for one chunk has no memory for its Write, the Reply is planned.
  *
  * Locking
  *

@@ -11,18 +11,19 @@
  *
  * Memory
  *
- * sunrpc sends an rpc_rqst only while it holds the transport's write lock and has pinned
- * the rpc_rqst. It encodes or releases it only when it is not pinned, and finds it by
- * its xid until then. The sender therefore owns a slot until the endpoint has accepted
- * the Call. From then on the first Reply or ERROR for it owns it, by pinning the
- * rpc_rqst and claiming its transaction, until it unpins it (requester_reply.c). If none
- * arrives, or the connection is lost meanwhile, sunrpc owns the slot again, and sends
- * the Call once more or releases it.
+ * sunrpc sends an rpc_rqst only while it holds the transport's write lock and has
+ * pinned the rpc_rqst. Before sunrpc encodes or releases an rpc_rqst, it removes it
+ * from the queue in which the xid is looked up, and waits until the rpc_rqst is not
+ * pinned. The sender therefore owns a slot until the endpoint has accepted the Call.
+ * Then the context that receives the first Reply or ERROR for the Call owns the slot:
+ * it pins the rpc_rqst, claims the transaction, and unpins the rpc_rqst at the end
+ * (requester_reply.c). If no answer arrives, or the connection is lost meanwhile,
+ * sunrpc owns the slot again, and sends the Call once more or releases it.
  *
  * Buffers grow to the largest RPC of their slot and are kept. MRs belong to the
- * connection in req->ep. buf_free() takes those back that an RPC without a Reply has
- * left behind, before sunrpc frees the pages that they expose. Slots are freed with the
- * transport.
+ * connection in req->ep. An RPC without a Reply leaves MRs behind: buf_free() takes
+ * them back before sunrpc frees the pages that they expose, and a sender before it
+ * sends the Call again. Slots are freed with the transport.
  *
  * Errors
  *
