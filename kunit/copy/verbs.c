@@ -564,6 +564,14 @@ static struct crypto_shash *loop_alloc_shash(const char *name, u32 type, u32 mas
 #include "../../net/sunrpc/xprtrdma/verbs/ep.c"
 #include "../../net/sunrpc/xprtrdma/verbs/listen.c"
 
+void loop_limit_queues(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(rpcrdma_queues); i++)
+		workqueue_set_max_active(*rpcrdma_queues[i].wq, 1);
+}
+
 void loop_set_identity(const char *identity)
 {
 	strscpy(rpcrdma_host_identity, identity, sizeof(rpcrdma_host_identity));

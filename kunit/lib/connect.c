@@ -128,7 +128,7 @@ void loop_test_begin(void)
 		memdev_reset(loop_memdev);
 }
 
-void loop_disconnect(struct kunit *test, struct loop_pair *pair)
+void loop_close(struct kunit *test, struct loop_pair *pair)
 {
 	mutex_lock(&pair->lock);
 	pair->over = true;
@@ -137,6 +137,11 @@ void loop_disconnect(struct kunit *test, struct loop_pair *pair)
 		rpcrdma_ep_close(pair->client.ep, NULL);
 	loop_end_side(test, &pair->server);
 	loop_end_side(test, &pair->client);
+}
+
+void loop_disconnect(struct kunit *test, struct loop_pair *pair)
+{
+	loop_close(test, pair);
 	loop_mute = 0;
 	loop_unpostable = 0;
 	loop_reads_at_most = 0;

@@ -135,6 +135,8 @@ int loop_end_identity(const char *identity);
 /* Set the identity of this host. */
 void loop_set_identity(const char *identity);
 
+/* Let each workqueue run one work item at a time, until the suite ends. */
+void loop_limit_queues(void);
 /* Return the number of endpoints that have not been freed. */
 unsigned int loop_nr_endpoints(void);
 
@@ -255,13 +257,20 @@ void loop_suite_exit(struct kunit_suite *suite);
 void loop_test_begin(void);
 void loop_check_gone(struct kunit *test);
 
-/* Set up and tear down a fixture with a listener and no connection. */
+/*
+ * Return a pair with a listener and no connection, or an ERR_PTR(). The test frees it, but
+ * not its listener.
+ */
+struct loop_pair *loop_pair_new(struct kunit *test);
+/* Set up and tear down a fixture with one such pair. */
 int loop_test_init(struct kunit *test);
 void loop_test_exit(struct kunit *test);
 
 /* Connect. Return 0 or a negative errno. */
 int loop_connect(struct loop_pair *pair);
-/* Close, wait for both closed(), put the references, and check that all is freed. */
+/* Close, wait for both closed(), and put the references. */
+void loop_close(struct kunit *test, struct loop_pair *pair);
+/* The same for the only connection, and check that all is freed. */
 void loop_disconnect(struct kunit *test, struct loop_pair *pair);
 /* Return true if closed() of @side is called within LOOP_WAIT_S. */
 bool loop_wait_gone(struct loop_side *side);

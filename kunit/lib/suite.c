@@ -84,13 +84,13 @@ void loop_suite_exit(struct kunit_suite *suite)
 	loop_memdev = NULL;
 }
 
-int loop_test_init(struct kunit *test)
+struct loop_pair *loop_pair_new(struct kunit *test)
 {
 	struct loop_pair *pair;
 
 	pair = kunit_kzalloc(test, sizeof(*pair), GFP_KERNEL);
 	if (!pair)
-		return -ENOMEM;
+		return ERR_PTR(-ENOMEM);
 	pair->client_params = (struct rpcrdma_ep_params){
 		.window		= 16,
 		.reverse	= 4,
@@ -110,13 +110,20 @@ int loop_test_init(struct kunit *test)
 	mutex_init(&pair->lock);
 	loop_side_init(&pair->client, 0x1000);
 	loop_side_init(&pair->server, 0x80001000);
-	loop_test_begin();
-
 	pair->listener = rpcrdma_listen(&init_net,
 					(struct sockaddr *)&loop_addr,
 					loop_incoming, pair);
-	if (IS_ERR(pair->listener))
-		return PTR_ERR(pair->listener);
+	return IS_ERR(pair->listener) ? ERR_CAST(pair->listener) : pair;
+}
+
+int loop_test_init(struct kunit *test)
+{
+	struct loop_pair *pair;
+
+	loop_test_begin();
+	pair = loop_pair_new(test);
+	if (IS_ERR(pair))
+		return PTR_ERR(pair);
 	test->priv = pair;
 	return 0;
 }

@@ -337,9 +337,13 @@ int rpcrdma_client_init(void)
 {
 	int rc;
 
-	/* Memory reclaim may wait for writeback that needs a reconnect. */
+	/*
+	 * Memory reclaim may wait for writeback that needs a reconnect. A connect worker
+	 * waits for a server that does not answer: many of them must not delay others.
+	 */
 	rpcrdma_xprt_wq = alloc_workqueue("rpcrdma_client",
-					  WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
+					  WQ_UNBOUND | WQ_MEM_RECLAIM,
+					  WQ_UNBOUND_MAX_ACTIVE);
 	if (!rpcrdma_xprt_wq)
 		return -ENOMEM;
 	rc = xprt_register_transport(&rpcrdma_client_class);

@@ -33,9 +33,8 @@
  * Locking
  *
  * The stage and all counts are the core's, under ep->lock; actions follow after its
- * release. Upcalls run without it. Teardowns, accepting and messages have a workqueue
- * each: a teardown waits for accepting, and messages must not wait for the setup of
- * other connections.
+ * release. Upcalls run without it. Work items that may wait, or compute for long, are not
+ * on the workqueues of work that connections in use depend on, see rpcrdma_queues[].
  */
 
 #include <linux/delay.h>
@@ -428,24 +427,72 @@ out:
 	return ep;
 }
 
+/* What limits the number of work items of a workqueue that run at a time */
+enum rpcrdma_queue_kind {
+	RPCRDMA_QUEUE_BRIEF,		/* the default: they are brief */
+	RPCRDMA_QUEUE_WAITS,		/* as many as possible: they may wait for seconds */
+	RPCRDMA_QUEUE_COMPUTES,		/* the number of CPUs */
+};
+
+static const struct {
+	struct workqueue_struct	**wq;
+	const char		*name;
+	enum rpcrdma_queue_kind	kind;
+} rpcrdma_queues[] = {
+	{ &rpcrdma_message_wq, "rpcrdma_message", RPCRDMA_QUEUE_BRIEF },
+	{ &rpcrdma_accept_wq, "rpcrdma_accept", RPCRDMA_QUEUE_BRIEF },
+	{ &rpcrdma_auth_wq, "rpcrdma_auth", RPCRDMA_QUEUE_COMPUTES },
+	{ &rpcrdma_teardown_wq, "rpcrdma_teardown", RPCRDMA_QUEUE_WAITS },
+	{ &rpcrdma_wq, "rpcrdma", RPCRDMA_QUEUE_BRIEF },
+};
+
+static int rpcrdma_queue_active(enum rpcrdma_queue_kind kind)
+{
+	switch (kind) {
+	case RPCRDMA_QUEUE_WAITS:
+		return WQ_UNBOUND_MAX_ACTIVE;
+	case RPCRDMA_QUEUE_COMPUTES:
+		/* At least two, because one may wait for the semaphore of a key. */
+		return max(2U, num_possible_cpus());
+	default:
+		return 0;
+	}
+}
+
 static void rpcrdma_ep_destroy(void)
 {
+	unsigned int i;
+
 	rpcrdma_recvs_exit();
 	rpcrdma_counts_exit();
 	rpcrdma_auth_exit_keys();
-	if (rpcrdma_message_wq)
-		destroy_workqueue(rpcrdma_message_wq);
-	if (rpcrdma_accept_wq)
-		destroy_workqueue(rpcrdma_accept_wq);
-	if (rpcrdma_wq)
-		destroy_workqueue(rpcrdma_wq);
-	rpcrdma_wq = NULL;
+	for (i = 0; i < ARRAY_SIZE(rpcrdma_queues); i++) {
+		if (*rpcrdma_queues[i].wq)
+			destroy_workqueue(*rpcrdma_queues[i].wq);
+		*rpcrdma_queues[i].wq = NULL;
+	}
+}
+
+/* Allocate the workqueues. Return 0 or -ENOMEM; rpcrdma_ep_destroy() frees them. */
+static int rpcrdma_ep_queues(void)
+{
+	/* A client may have to reconnect while memory reclaim writes through it. */
+	const unsigned int flags = WQ_UNBOUND | WQ_MEM_RECLAIM;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(rpcrdma_queues); i++) {
+		*rpcrdma_queues[i].wq =
+			alloc_workqueue("%s", flags,
+					rpcrdma_queue_active(rpcrdma_queues[i].kind),
+					rpcrdma_queues[i].name);
+		if (!*rpcrdma_queues[i].wq)
+			return -ENOMEM;
+	}
+	return 0;
 }
 
 int rpcrdma_ep_init(void)
 {
-	/* A client may have to reconnect while memory reclaim writes through it. */
-	const unsigned int flags = WQ_UNBOUND | WQ_MEM_RECLAIM;
 	int rc = rpcrdma_auth_init_keys();
 
 	if (rc)
@@ -454,11 +501,7 @@ int rpcrdma_ep_init(void)
 		rpcrdma_auth_exit_keys();
 		return -ENOMEM;
 	}
-	rpcrdma_wq = alloc_workqueue("rpcrdma", flags, 0);
-	rpcrdma_accept_wq = alloc_workqueue("rpcrdma_accept", flags, 0);
-	rpcrdma_message_wq = alloc_workqueue("rpcrdma_message", flags, 0);
-	if (!rpcrdma_recvs_init() && rpcrdma_wq && rpcrdma_accept_wq &&
-	    rpcrdma_message_wq)
+	if (!rpcrdma_recvs_init() && !rpcrdma_ep_queues())
 		return 0;
 	rpcrdma_ep_destroy();
 	return -ENOMEM;

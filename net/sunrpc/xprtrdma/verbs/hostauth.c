@@ -433,7 +433,7 @@ void rpcrdma_port_auth(struct rpcrdma_ep_core *core)
 	if (!rpcrdma_ep_enter(ep))
 		return;
 	rpcrdma_ep_get(ep);
-	queue_work(rpcrdma_message_wq, &ep->auth_work);
+	queue_work(rpcrdma_auth_wq, &ep->auth_work);
 }
 
 /* Allocate a handshake of a host with the identity @own. Sleeps. */

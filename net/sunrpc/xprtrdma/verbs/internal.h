@@ -45,14 +45,17 @@ enum {
  */
 void *rpcrdma_kvmalloc(size_t size, gfp_t gfp);
 
-extern struct workqueue_struct *rpcrdma_wq;
 /*
- * A workqueue of its own: a teardown waits for the accept work item of its connection,
- * which could otherwise be queued after the teardown.
+ * The workqueues; Documentation/architecture.rst has a table. Each bounds the number of
+ * work items that run at a time. Those that wait, or compute for long, have workqueues of
+ * their own, so that many of them do not delay the connections in use.
  */
-extern struct workqueue_struct *rpcrdma_accept_wq;
-/* Also separate, so that messages do not wait for the setup of other connections */
+extern struct workqueue_struct *rpcrdma_wq;	/* MRs, timers, listeners */
 extern struct workqueue_struct *rpcrdma_message_wq;
+extern struct workqueue_struct *rpcrdma_accept_wq;
+extern struct workqueue_struct *rpcrdma_auth_wq;
+/* A teardown waits for work items of the three before this one. */
+extern struct workqueue_struct *rpcrdma_teardown_wq;
 
 /* Return the engine's time in milliseconds. */
 static inline u32 rpcrdma_now_ms(void)

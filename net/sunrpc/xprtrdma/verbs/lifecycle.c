@@ -51,8 +51,10 @@ static LIST_HEAD(rpcrdma_eps);
 static u64 rpcrdma_last_number;
 
 struct workqueue_struct *rpcrdma_wq;
-struct workqueue_struct *rpcrdma_accept_wq;
 struct workqueue_struct *rpcrdma_message_wq;
+struct workqueue_struct *rpcrdma_accept_wq;
+struct workqueue_struct *rpcrdma_auth_wq;
+struct workqueue_struct *rpcrdma_teardown_wq;
 
 void rpcrdma_port_lock(struct rpcrdma_ep_core *core)
 	__acquires(&rpcrdma_ep_of(core)->lock)
@@ -109,7 +111,7 @@ void rpcrdma_port_closing(struct rpcrdma_ep_core *core, const char *reason)
 		pr_warn_ratelimited("rpcrdma: connection to %pISpc closed: %s%s%s\n",
 				    &ep->remote, reason,
 				    *peer ? "; its identity: " : "", peer);
-	queue_work(rpcrdma_wq, &ep->teardown_work);
+	queue_work(rpcrdma_teardown_wq, &ep->teardown_work);
 }
 
 /*
