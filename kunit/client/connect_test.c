@@ -57,7 +57,16 @@ static void connect_backoff(struct kunit *test)
 	peer_rpc_free(msg.rpc_argp);
 }
 
-/* With swap over the connection, the connect worker uses the memory reserves. */
+/* Run a Call with a Read chunk and a Write chunk, in new MRs if there are no others. */
+static void connect_swap_call(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, peer_call(test, 0, 20000, 20000, true), 0);
+}
+
+/*
+ * With swap over the connection, the connect worker and the work items of the connection
+ * use the memory reserves, also if swap begins after the connection has opened.
+ */
 static void connect_swap(struct kunit *test)
 {
 	u64 opened = rpcrdma_counted(&init_net, RPCRDMA_COUNT_OPENED);
@@ -69,6 +78,11 @@ static void connect_swap(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, atomic_read(&xprt->swapper), 1);
 	KUNIT_EXPECT_EQ(test, peer_call(test, 0, 0, 0, true), 0);
 	KUNIT_EXPECT_TRUE(test, loop_connect_flags & PF_MEMALLOC);
+	connect_swap_call(test);
+	KUNIT_EXPECT_TRUE(test, loop_used_reserves("rpcrdma_ep_connect"));
+	KUNIT_EXPECT_TRUE(test, loop_used_reserves("rpcrdma_recvs_process"));
+	KUNIT_EXPECT_TRUE(test, loop_used_reserves("rpcrdma_mrs_work"));
+	KUNIT_EXPECT_TRUE(test, loop_used_reserves("ib_alloc_mr"));
 	/*
 	 * The client's connection is announced to programs. Both ends' connections are
 	 * counted.
@@ -78,6 +92,14 @@ static void connect_swap(struct kunit *test)
 			opened + 2);
 	xprt->ops->disable_swap(xprt);
 	KUNIT_EXPECT_EQ(test, atomic_read(&xprt->swapper), 0);
+	/* A work item that has begun is the last one with the reserves. */
+	KUNIT_EXPECT_TRUE(test, loop_poll((loop_forget_reserves(),
+					   connect_swap_call(test),
+					   !loop_used_reserves(NULL))));
+	KUNIT_EXPECT_EQ(test, xprt->ops->enable_swap(xprt), 0);
+	connect_swap_call(test);
+	KUNIT_EXPECT_TRUE(test, loop_used_reserves("rpcrdma_recvs_process"));
+	xprt->ops->disable_swap(xprt);
 }
 
 /* Concurrent writes never set the lowest version higher than the highest. */

@@ -495,6 +495,49 @@ static struct crypto_shash *loop_alloc_shash(const char *name, u32 type, u32 mas
 	(loop_fault() ? -ENOMEM : crypto_shash_setkey(__VA_ARGS__))
 #define crypto_shash_final(...) \
 	(loop_fault() ? -EINVAL : crypto_shash_final(__VA_ARGS__))
+/* ---- Memory reserves ---- */
+
+static const char *loop_reserves_users[32];
+static DEFINE_SPINLOCK(loop_reserves_lock);
+
+void loop_forget_reserves(void)
+{
+	spin_lock(&loop_reserves_lock);
+	memset(loop_reserves_users, 0, sizeof(loop_reserves_users));
+	spin_unlock(&loop_reserves_lock);
+}
+
+bool loop_used_reserves(const char *function)
+{
+	unsigned int i;
+	bool used = false;
+
+	spin_lock(&loop_reserves_lock);
+	for (i = 0; i < ARRAY_SIZE(loop_reserves_users); i++)
+		used |= loop_reserves_users[i] &&
+			(!function || !strcmp(loop_reserves_users[i], function));
+	spin_unlock(&loop_reserves_lock);
+	return used;
+}
+
+/* Record @function, if its allocations may use the memory reserves. */
+static void loop_note_reserves(const char *function)
+{
+	unsigned int i = 0;
+
+	if (!(current->flags & PF_MEMALLOC))
+		return;
+	spin_lock(&loop_reserves_lock);
+	while (i < ARRAY_SIZE(loop_reserves_users) - 1 && loop_reserves_users[i] &&
+	       strcmp(loop_reserves_users[i], function))
+		i++;
+	loop_reserves_users[i] = function;
+	spin_unlock(&loop_reserves_lock);
+}
+
+#define rpcrdma_memalloc_end(flags) \
+	(loop_note_reserves(__func__), (rpcrdma_memalloc_end)(flags))
+
 /* ---- Diffie-Hellman ---- */
 
 #include "kpp.h"
@@ -504,7 +547,8 @@ static struct crypto_shash *loop_alloc_shash(const char *name, u32 type, u32 mas
 #define ib_dealloc_pd(pd)			loop_dealloc_pd(pd)
 #define ib_alloc_cq(dev, priv, nr, vec, ctx)	loop_alloc_cq(dev, priv, nr, vec, ctx)
 #define ib_free_cq(cq)				loop_free_cq(cq)
-#define ib_alloc_mr(pd, type, pages)		loop_alloc_mr(pd, type, pages)
+#define ib_alloc_mr(pd, type, pages) \
+	(loop_note_reserves("ib_alloc_mr"), loop_alloc_mr(pd, type, pages))
 #define ib_dereg_mr(mr)				loop_dereg_mr(mr)
 #define rdma_create_qp(id, pd, attr)		loop_create_qp(id, pd, attr)
 #define rdma_destroy_qp(id)			loop_destroy_qp(id)

@@ -43,7 +43,7 @@ static void removal_under_load(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, IS_ERR(rpcrdma_ep_connect(&init_net,
 			  rpcrdma_listener_addr(pair->listener), NULL,
 			  &pair->client_params, &loop_no_ops,
-				NULL, NULL)));
+				NULL, 0, NULL)));
 }
 
 static struct kunit_case removal_cases[] = {

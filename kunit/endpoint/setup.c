@@ -69,7 +69,7 @@ void close_nobody_listens(struct kunit *test)
 	addr.sin_port = htons(1);
 	ep = rpcrdma_ep_connect(&init_net, (struct sockaddr *)&addr, NULL,
 				&pair->client_params, &loop_no_ops,
-				NULL, NULL);
+				NULL, 0, NULL);
 	KUNIT_EXPECT_EQ(test, PTR_ERR(ep), (long)-ECONNREFUSED);
 }
 
@@ -92,7 +92,7 @@ void close_connecting(struct kunit *test)
 	loop_closer_start(test, &closer, HZ / 2);
 	ep = rpcrdma_ep_connect(&init_net, (struct sockaddr *)&addr, NULL,
 				&pair->client_params, &loop_no_ops,
-				NULL, NULL);
+				NULL, 0, NULL);
 	KUNIT_EXPECT_TRUE(test, IS_ERR(ep));
 	KUNIT_EXPECT_LT(test, jiffies - start, 8UL * HZ);
 	wait_for_completion(&closer.done);
@@ -241,7 +241,7 @@ static void loop_crowd_connect(struct loop_crowd_client *c)
 	c->ep = rpcrdma_ep_connect(&init_net,
 				   rpcrdma_listener_addr(crowd->listener),
 				   NULL, &crowd->params, &loop_crowd_ops,
-				   crowd, NULL);
+				   crowd, 0, NULL);
 }
 
 static int loop_crowd_fn(void *data)

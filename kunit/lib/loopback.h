@@ -140,6 +140,15 @@ void loop_limit_queues(void);
 /* Return the number of endpoints that have not been freed. */
 unsigned int loop_nr_endpoints(void);
 
+/* ---- Memory reserves ---- */
+
+/*
+ * Return true if @function, NULL for any, has run with the memory reserves since
+ * loop_forget_reserves(): a function of verbs/, or ib_alloc_mr().
+ */
+bool loop_used_reserves(const char *function);
+void loop_forget_reserves(void);
+
 /* ---- Wrappers for parts of the transports ---- */
 
 struct svc_rqst;

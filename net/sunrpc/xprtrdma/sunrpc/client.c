@@ -189,18 +189,19 @@ static void rpcrdma_client_print_stats(struct rpc_xprt *xprt,
 }
 
 /*
- * Count a swap file over this transport. sunrpc's sender and the connect worker may
- * then use the memory reserves, because memory reclaim may wait for them.
+ * Count a swap file over this transport. sunrpc's sender, the connect worker and the work
+ * items of the connection may then use the memory reserves, because memory reclaim may
+ * wait for them.
  */
 static int rpcrdma_client_enable_swap(struct rpc_xprt *xprt)
 {
-	atomic_inc(&xprt->swapper);
+	rpcrdma_client_swapper(rpcrdma_xprt_client(xprt), 1);
 	return 0;
 }
 
 static void rpcrdma_client_disable_swap(struct rpc_xprt *xprt)
 {
-	atomic_dec(&xprt->swapper);
+	rpcrdma_client_swapper(rpcrdma_xprt_client(xprt), -1);
 }
 
 static void rpcrdma_client_free(struct rpcrdma_client *client)

@@ -53,6 +53,8 @@ struct rpcrdma_ep *rpcrdma_client_ep(struct rpcrdma_client *client);
 void rpcrdma_client_reconnect(struct rpcrdma_client *client, bool close);
 /* End the connection, if any, and wait until it is gone. Sleeps. */
 void rpcrdma_client_disconnect(struct rpcrdma_client *client);
+/* Add @change to the number of swap files over the transport. */
+void rpcrdma_client_swapper(struct rpcrdma_client *client, int change);
 /* Work function of client->connect_worker */
 void rpcrdma_client_connect_worker(struct work_struct *work);
 

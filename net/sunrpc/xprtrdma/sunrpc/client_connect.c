@@ -103,14 +103,36 @@ struct rpcrdma_ep *rpcrdma_client_ep(struct rpcrdma_client *client)
 	return ep;
 }
 
+/* Return true if there is a swap file over the transport. */
+static bool rpcrdma_client_swaps(const struct rpcrdma_client *client)
+{
+	return atomic_read(&client->requester.xprt.swapper);
+}
+
+/* Let the connection use the memory reserves if it has to. Caller holds ep_lock. */
+static void rpcrdma_client_set_reserves(struct rpcrdma_client *client)
+{
+	if (client->ep)
+		rpcrdma_ep_set_reserves(client->ep, rpcrdma_client_swaps(client));
+}
+
 /* Replace the connection. Return the old one with its reference. */
 static struct rpcrdma_ep *rpcrdma_client_swap_ep(struct rpcrdma_client *client,
 						 struct rpcrdma_ep *ep)
 {
 	spin_lock(&client->ep_lock);
 	swap(client->ep, ep);
+	rpcrdma_client_set_reserves(client);
 	spin_unlock(&client->ep_lock);
 	return ep;
+}
+
+void rpcrdma_client_swapper(struct rpcrdma_client *client, int change)
+{
+	atomic_add(change, &client->requester.xprt.swapper);
+	spin_lock(&client->ep_lock);
+	rpcrdma_client_set_reserves(client);
+	spin_unlock(&client->ep_lock);
 }
 
 /*
@@ -228,7 +250,8 @@ static struct rpcrdma_ep *rpcrdma_client_try(struct rpcrdma_client *client,
 		src = (struct sockaddr *)&client->srcaddr;
 	ep = rpcrdma_ep_connect(xprt->xprt_net, (struct sockaddr *)&xprt->addr,
 				src, &t->params, &rpcrdma_client_ep_ops, client,
-				&answer);
+				rpcrdma_client_swaps(client) ?
+				RPCRDMA_CONNECT_RESERVES : 0, &answer);
 	/* An open connection may show more until it ends. */
 	if (IS_ERR(ep))
 		rpcrdma_versions_learn(xprt, t->params.version_high, answer);
@@ -350,10 +373,8 @@ void rpcrdma_client_connect_worker(struct work_struct *work)
 {
 	struct rpcrdma_client *client =
 		container_of(work, struct rpcrdma_client, connect_worker.work);
-	unsigned int pflags = current->flags;
+	unsigned int flags = rpcrdma_memalloc_begin(rpcrdma_client_swaps(client));
 
-	if (atomic_read(&client->requester.xprt.swapper))
-		current->flags |= PF_MEMALLOC;
 	rpcrdma_client_reconnect(client, false);
-	current_restore_flags(pflags, PF_MEMALLOC);
+	rpcrdma_memalloc_end(flags);
 }

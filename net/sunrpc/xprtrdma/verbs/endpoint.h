@@ -30,6 +30,7 @@
 #include <linux/list.h>
 #include <linux/mm.h>
 #include <linux/mutex.h>
+#include <linux/sched.h>
 #include <linux/socket.h>
 #include <linux/spinlock.h>
 #include <linux/wait.h>
@@ -94,6 +95,26 @@ struct rpcrdma_ep_ops {
 	void (*changed)(struct rpcrdma_ep *ep);
 };
 
+/*
+ * Begin a part of a work item, or of an operation, for which memory reclaim may wait. Its
+ * allocations do not start I/O of file systems, and may use the memory reserves if
+ * @reserves. Return the argument for rpcrdma_memalloc_end().
+ */
+static inline unsigned int rpcrdma_memalloc_begin(bool reserves)
+{
+	unsigned int flags = current->flags;
+
+	current->flags |= PF_MEMALLOC_NOFS;
+	if (unlikely(reserves))
+		current->flags |= PF_MEMALLOC;
+	return flags;
+}
+
+static inline void rpcrdma_memalloc_end(unsigned int flags)
+{
+	current_restore_flags(flags, PF_MEMALLOC_NOFS | PF_MEMALLOC);
+}
+
 struct rpcrdma_ep {
 	spinlock_t		lock;
 	struct rpcrdma_ep_core	core;
@@ -104,6 +125,8 @@ struct rpcrdma_ep {
 	void			*priv;		/* the transport's */
 	struct rpcrdma_ep_params params;
 	bool			client;
+	/* Work items may use the memory reserves: reclaim may wait for a swap file. */
+	bool			reserves;
 	struct net		*net;
 	/* @local: a client's address to bind to, if it has one, before its setup */
 	struct sockaddr_storage	local, remote;
@@ -194,9 +217,15 @@ static inline void rpcrdma_ep_put(struct rpcrdma_ep *ep)
 	kref_put(&ep->kref, ep->release);
 }
 
+enum {
+	/* Use the memory reserves, see rpcrdma_ep_set_reserves(). */
+	RPCRDMA_CONNECT_RESERVES	= 1 << 0,
+};
+
 /*
  * Open a connection and exchange properties. Sleeps, with a bound; only
  * rpcrdma_ep_close() interrupts it. @src may be NULL.
+ * @how: RPCRDMA_CONNECT_* flags
  * @answer: unless NULL, set to what a failed attempt has shown of the server's
  * versions.
  * Return: an open endpoint with a reference, or an ERR_PTR, in which case no upcall
@@ -208,7 +237,18 @@ struct rpcrdma_ep *rpcrdma_ep_connect(struct net *net,
 				      const struct sockaddr *src,
 				      const struct rpcrdma_ep_params *params,
 				      const struct rpcrdma_ep_ops *ops,
-				      void *priv, enum rpcrdma_answer *answer);
+				      void *priv, unsigned int how,
+				      enum rpcrdma_answer *answer);
+
+/*
+ * Let work items of @ep use the memory reserves from now on, or not. While there is a swap
+ * file on a client's connection, memory reclaim waits for RPCs, and these for the
+ * allocation of MRs, for received messages and for a reconnect.
+ */
+static inline void rpcrdma_ep_set_reserves(struct rpcrdma_ep *ep, bool reserves)
+{
+	WRITE_ONCE(ep->reserves, reserves);
+}
 
 /*
  * Begin to close; returns immediately. Nothing is posted from here on. May be called any

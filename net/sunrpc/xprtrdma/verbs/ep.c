@@ -279,14 +279,14 @@ static void rpcrdma_ep_teardown(struct work_struct *work)
 	struct rpcrdma_ep *ep =
 		container_of(work, struct rpcrdma_ep, teardown_work);
 	/* Memory reclaim may wait for an RPC that waits for the teardown. */
-	unsigned int nofs = memalloc_nofs_save();
+	unsigned int flags = rpcrdma_ep_memalloc_begin(ep);
 	enum rpcrdma_teardown what;
 
 	while ((what = rpcrdma_core_teardown(&ep->core)) !=
 	       RPCRDMA_TEARDOWN_END)
 		rpcrdma_ep_wait_step(ep, what);
 	rpcrdma_recvs_end(ep);
-	memalloc_nofs_restore(nofs);
+	rpcrdma_memalloc_end(flags);
 }
 
 static void rpcrdma_ep_overdue(struct work_struct *work)
@@ -333,12 +333,13 @@ void rpcrdma_port_open_later(struct rpcrdma_ep_core *core)
 
 static void rpcrdma_ep_opened_later(struct work_struct *work)
 {
+	struct rpcrdma_ep *ep = container_of(work, struct rpcrdma_ep,
+					     opened_work);
 	/* Memory reclaim may wait for an RPC that waits for the connection to open. */
-	unsigned int nofs = memalloc_nofs_save();
+	unsigned int flags = rpcrdma_ep_memalloc_begin(ep);
 
-	rpcrdma_core_open_later(&container_of(work, struct rpcrdma_ep,
-					      opened_work)->core);
-	memalloc_nofs_restore(nofs);
+	rpcrdma_core_open_later(&ep->core);
+	rpcrdma_memalloc_end(flags);
 }
 
 /* ---- Setup ---- */
@@ -384,10 +385,12 @@ struct rpcrdma_ep *rpcrdma_ep_connect(struct net *net,
 				      const struct sockaddr *src,
 				      const struct rpcrdma_ep_params *params,
 				      const struct rpcrdma_ep_ops *ops,
-				      void *priv, enum rpcrdma_answer *answer)
+				      void *priv, unsigned int how,
+				      enum rpcrdma_answer *answer)
 {
+	const bool reserves = how & RPCRDMA_CONNECT_RESERVES;
 	/* Memory reclaim may wait for an RPC that waits for a connection. */
-	unsigned int nofs = memalloc_nofs_save();
+	unsigned int flags = rpcrdma_memalloc_begin(reserves);
 	struct rpcrdma_ep *ep;
 	struct rdma_cm_id *id;
 	int rc;
@@ -400,6 +403,7 @@ struct rpcrdma_ep *rpcrdma_ep_connect(struct net *net,
 		goto out;
 	}
 	ep->net = net;
+	ep->reserves = reserves;
 	ep->params = *params;
 	ep->core.life.limit_ms = params->connect_ms;
 	ep->ops = ops;
@@ -423,7 +427,7 @@ struct rpcrdma_ep *rpcrdma_ep_connect(struct net *net,
 	rpcrdma_ep_put(ep);
 	ep = ERR_PTR(rc);
 out:
-	memalloc_nofs_restore(nofs);
+	rpcrdma_memalloc_end(flags);
 	return ep;
 }
 

@@ -52,13 +52,13 @@ static void rpcrdma_mrs_work(struct work_struct *work)
 {
 	struct rpcrdma_ep *ep = container_of(to_delayed_work(work),
 					     struct rpcrdma_ep, mr_work);
-	unsigned int flags = memalloc_nofs_save();
+	unsigned int flags = rpcrdma_ep_memalloc_begin(ep);
 
 	if (rpcrdma_ep_enter(ep)) {
 		rpcrdma_core_mrs_make(&ep->core);
 		rpcrdma_ep_leave(ep);
 	}
-	memalloc_nofs_restore(flags);
+	rpcrdma_memalloc_end(flags);
 }
 
 /* Initialize the MR pool and its limits from the device's attributes. */

@@ -400,7 +400,7 @@ void rpcrdma_auth_answer(struct work_struct *work)
 {
 	struct rpcrdma_ep *ep = container_of(work, struct rpcrdma_ep, auth_work);
 	/* Memory reclaim may wait for an RPC that waits for the connection. */
-	unsigned int nofs = memalloc_nofs_save();
+	unsigned int flags = rpcrdma_ep_memalloc_begin(ep);
 	struct rpcrdma_auth_answer answer = { };
 	struct rpcrdma_auth_request req;
 	u32 events;
@@ -420,7 +420,7 @@ void rpcrdma_auth_answer(struct work_struct *work)
 		memzero_explicit(&answer, sizeof(answer));
 		rpcrdma_core_events(&ep->core, events);
 	}
-	memalloc_nofs_restore(nofs);
+	rpcrdma_memalloc_end(flags);
 	rpcrdma_ep_leave(ep);
 	rpcrdma_ep_put(ep);
 }

@@ -74,6 +74,12 @@ static inline u32 rpcrdma_now_ms(void)
 	__result;						\
 })
 
+/* Begin a work item of @ep, see rpcrdma_memalloc_begin(). */
+static inline unsigned int rpcrdma_ep_memalloc_begin(const struct rpcrdma_ep *ep)
+{
+	return rpcrdma_memalloc_begin(READ_ONCE(ep->reserves));
+}
+
 /*
  * The files of the endpoint, lowest first, as in Kbuild. Each calls only the core and
  * files that are listed before it. For an action in a later file it uses a hook:

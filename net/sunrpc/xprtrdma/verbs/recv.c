@@ -384,12 +384,15 @@ void rpcrdma_recvs_process(struct work_struct *work)
 {
 	struct rpcrdma_ep *ep = container_of(to_delayed_work(work),
 					     struct rpcrdma_ep, recv_work);
+	/* Memory reclaim may wait for a Reply. */
+	unsigned int flags = rpcrdma_ep_memalloc_begin(ep);
 	bool taken;
 
 	do {
 		ep->ops->poll(ep);
 		cond_resched();
 	} while (rpcrdma_ep_has_messages(ep));
+	rpcrdma_memalloc_end(flags);
 	if (!ep->ops->messages)
 		return;
 	taken = test_bit(0, &ep->rx_busy);

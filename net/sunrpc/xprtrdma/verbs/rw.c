@@ -407,10 +407,10 @@ void rpcrdma_rw_retry(struct work_struct *work)
 {
 	struct rpcrdma_ep *ep = container_of(work, struct rpcrdma_ep, rw_work);
 	/* Memory reclaim may wait for a pulled Reply. */
-	unsigned int flags = memalloc_nofs_save();
+	unsigned int flags = rpcrdma_ep_memalloc_begin(ep);
 
 	rpcrdma_core_reads_retry(&ep->core);
-	memalloc_nofs_restore(flags);
+	rpcrdma_memalloc_end(flags);
 }
 
 /* ---- Transfers that outlive the queue pair ---- */

@@ -113,6 +113,7 @@ void rpcrdma_works_reap(struct work_struct *item)
 	struct rpcrdma_ep *ep = container_of(item, struct rpcrdma_ep, reap_work);
 	struct rpcrdma_chain *chain;
 	struct llist_node *node;
+	unsigned int flags;
 	LIST_HEAD(done_list);
 	u32 todo;
 
@@ -122,6 +123,8 @@ void rpcrdma_works_reap(struct work_struct *item)
 	 */
 	if (unlikely(READ_ONCE(ep->core.life.unstopped)))
 		return;
+	/* Memory reclaim may wait for a pulled Reply. */
+	flags = rpcrdma_ep_memalloc_begin(ep);
 	node = llist_reverse_order(llist_del_all(&ep->completed));
 	spin_lock(&ep->lock);
 	while (node) {
@@ -133,6 +136,7 @@ void rpcrdma_works_reap(struct work_struct *item)
 	todo = rpcrdma_ep_unlock(ep);
 	rpcrdma_core_end(&ep->core, todo, &done_list, true);
 	rpcrdma_works_check(ep);
+	rpcrdma_memalloc_end(flags);
 }
 
 /* ---- Completions, in a softirq ---- */
