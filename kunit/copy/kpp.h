@@ -54,18 +54,22 @@ static int loop_kpp_compute(struct loop_kpp_request *req)
 	return 0;
 }
 
-static struct crypto_kpp *loop_alloc_kpp(const char *name)
+static struct crypto_kpp *loop_alloc_kpp(const char *name, u32 mask)
 {
 	struct loop_kpp *kpp;
 
-	loop_check_nofs();
+	if (mask & CRYPTO_NOLOAD) {
+		loop_check_nofs();
+		atomic_inc(&loop_dh_allocs);
+	} else {
+		atomic_inc(&loop_alg_lookups);
+	}
 	if (strcmp(name, "dh"))
 		atomic_inc(&loop_misuse);
 	if (loop_no_dh)
 		return ERR_PTR(-ENOENT);
 	if (loop_fault())
 		return ERR_PTR(-ENOMEM);
-	atomic_inc(&loop_dh_allocs);
 	kpp = kzalloc(sizeof(*kpp), GFP_NOFS);
 	return (struct crypto_kpp *)kpp ?: ERR_PTR(-ENOMEM);
 }
@@ -108,7 +112,7 @@ static struct kpp_request *loop_kpp_request_alloc(struct crypto_kpp *tfm)
 
 #define RPCRDMA_KPP	1
 
-#define crypto_alloc_kpp(name, type, mask)	loop_alloc_kpp(name)
+#define crypto_alloc_kpp(name, type, mask)	loop_alloc_kpp(name, mask)
 #define crypto_free_kpp(tfm)			kfree_sensitive(tfm)
 #define crypto_kpp_set_secret(tfm, packed, len)	loop_kpp_set_secret(tfm, packed)
 #undef symbol_request

@@ -41,7 +41,7 @@ unsigned int loop_lookups;
 struct key *loop_peer_key;
 void (*loop_at_lookup)(unsigned int n);
 bool loop_no_hash, loop_no_dh;
-atomic_t loop_dh_allocs;
+atomic_t loop_dh_allocs, loop_alg_lookups;
 
 static atomic_t loop_countdown;
 static bool loop_has_failed;
@@ -480,6 +480,7 @@ static struct key *loop_request_key(struct key_type *type, const char *name)
 
 static struct crypto_shash *loop_alloc_shash(const char *name, u32 type, u32 mask)
 {
+	atomic_inc(&loop_alg_lookups);
 	if (loop_no_hash)
 		return ERR_PTR(-ENOENT);
 	return loop_fault() ? ERR_PTR(-ENOMEM) :
@@ -603,8 +604,9 @@ static void loop_note_reserves(const char *function)
 #include "../../net/sunrpc/xprtrdma/verbs/recv.c"
 #include "../../net/sunrpc/xprtrdma/verbs/qp.c"
 #include "../../net/sunrpc/xprtrdma/verbs/cm.c"
-#include "../../net/sunrpc/xprtrdma/verbs/hostauth.c"
 #include "../../net/sunrpc/xprtrdma/verbs/hostauth_dh.c"
+#include "../../net/sunrpc/xprtrdma/verbs/hostauth_algs.c"
+#include "../../net/sunrpc/xprtrdma/verbs/hostauth.c"
 #include "../../net/sunrpc/xprtrdma/verbs/ep.c"
 #include "../../net/sunrpc/xprtrdma/verbs/listen.c"
 
@@ -621,10 +623,17 @@ void loop_set_identity(const char *identity)
 	strscpy(rpcrdma_host_identity, identity, sizeof(rpcrdma_host_identity));
 }
 
-void loop_find_dh(void)
+void loop_find_algs(void)
 {
+	loop_no_hash = false;
 	loop_no_dh = false;
-	rpcrdma_dh_absent = 0;
+	rpcrdma_algs_find();
+}
+
+void loop_forget_algs(void)
+{
+	rpcrdma_algs_exit();
+	atomic_set(&loop_alg_lookups, 0);
 }
 
 int loop_end_identity(const char *identity)

@@ -298,8 +298,10 @@ static void auth_dh_absent(struct kunit *test)
 	struct key *key = auth_key(test, auth_secret, SECRET_OCTETS);
 	struct loop_pair *pair = test->priv;
 
+	loop_forget_algs();
 	loop_find(key);
 	loop_no_dh = true;
+	pair->how = RPCRDMA_CONNECT_FIRST;
 	auth_modes(pair, RPCRDMA_AUTH_REQUIRE, RPCRDMA_AUTH_REQUIRE);
 	auth_dh_modes(pair, RPCRDMA_AUTH_OFFER, RPCRDMA_AUTH_OFFER);
 	loop_open(test);
@@ -308,11 +310,12 @@ static void auth_dh_absent(struct kunit *test)
 	loop_disconnect(test, pair);
 
 	loop_no_dh = false;
+	pair->how = 0;
 	auth_dh_modes(pair, RPCRDMA_AUTH_REQUIRE, RPCRDMA_AUTH_OFFER);
 	KUNIT_EXPECT_EQ(test, loop_connect(pair), -EACCES);
 	loop_disconnect(test, pair);
 
-	loop_find_dh();
+	loop_find_algs();
 	loop_find(key);
 	loop_open(test);
 	KUNIT_EXPECT_STREQ(test, auth_group(&pair->client), "ffdhe3072");
@@ -329,16 +332,59 @@ static void auth_no_algorithm(struct kunit *test)
 	struct loop_pair *pair = test->priv;
 	int rc;
 
+	loop_forget_algs();
 	loop_find(key);
 	auth_modes(pair, RPCRDMA_AUTH_REQUIRE, RPCRDMA_AUTH_REQUIRE);
 	loop_no_hash = true;
+	pair->how = RPCRDMA_CONNECT_FIRST;
 	rc = loop_connect(pair);
-	loop_no_hash = false;
 	KUNIT_EXPECT_LT(test, rc, 0);
 	KUNIT_EXPECT_NE(test, rc, -EACCES);
 	loop_disconnect(test, pair);
 	KUNIT_EXPECT_GE(test, auth_count(RPCRDMA_COUNT_AUTHS_UNAVAILABLE),
 			unavailable + 1);
+	loop_find(NULL);
+	key_put(key);
+}
+
+/*
+ * A connection that files may depend on looks up no algorithm, because that may load a
+ * module from such a file. It fails, and a work item does that.
+ */
+static void auth_no_lookup(struct kunit *test)
+{
+	struct key *key = auth_key(test, auth_secret, SECRET_OCTETS);
+	struct loop_pair *pair = test->priv;
+	int rc;
+
+	auth_modes(pair, RPCRDMA_AUTH_OFFER, RPCRDMA_AUTH_OFFER);
+	auth_dh_modes(pair, RPCRDMA_AUTH_OFFER, RPCRDMA_AUTH_OFFER);
+	loop_find(key);
+	atomic_set(&loop_alg_lookups, 0);
+	loop_open(test);
+	KUNIT_EXPECT_EQ(test, auth_result(&pair->client), RPCRDMA_AUTH_DONE);
+	KUNIT_EXPECT_EQ(test, atomic_read(&loop_alg_lookups), 0);
+	loop_disconnect(test, pair);
+
+	loop_forget_algs();
+	rc = loop_connect(pair);
+	KUNIT_EXPECT_LT(test, rc, 0);
+	KUNIT_EXPECT_NE(test, rc, -EACCES);
+	KUNIT_EXPECT_TRUE(test, loop_poll(rpcrdma_algs_known()));
+	loop_disconnect(test, pair);
+	loop_find(key);
+	loop_open(test);
+	KUNIT_EXPECT_EQ(test, auth_result(&pair->client), RPCRDMA_AUTH_DONE);
+	loop_disconnect(test, pair);
+
+	/* Nothing depends on the first connection. */
+	loop_forget_algs();
+	loop_find(key);
+	pair->how = RPCRDMA_CONNECT_FIRST;
+	loop_open(test);
+	KUNIT_EXPECT_EQ(test, auth_result(&pair->client), RPCRDMA_AUTH_DONE);
+	KUNIT_EXPECT_EQ(test, atomic_read(&loop_alg_lookups), 4);
+	loop_disconnect(test, pair);
 	loop_find(NULL);
 	key_put(key);
 }
@@ -451,14 +497,14 @@ static void auth_ended(struct kunit *test)
 static int auth_test_init(struct kunit *test)
 {
 	loop_set_identity(LOOP_IDENTITY);
+	loop_find_algs();
 	return loop_test_init(test);
 }
 
 static void auth_test_exit(struct kunit *test)
 {
 	loop_find(NULL);
-	loop_no_hash = false;
-	loop_find_dh();
+	loop_find_algs();
 	loop_at_lookup = NULL;
 	loop_set_identity("");
 	loop_test_exit(test);
@@ -476,6 +522,7 @@ static struct kunit_case auth_cases[] = {
 	KUNIT_CASE(auth_dh_absent),
 	KUNIT_CASE(auth_dh_after_any_fault),
 	KUNIT_CASE(auth_no_algorithm),
+	KUNIT_CASE(auth_no_lookup),
 	KUNIT_CASE(auth_closed_meanwhile),
 	KUNIT_CASE(auth_address),
 	KUNIT_CASE(auth_ended),

@@ -104,6 +104,7 @@ static void queues_handshake(struct kunit *test)
 
 	KUNIT_ASSERT_FALSE(test, IS_ERR(key));
 	KUNIT_ASSERT_EQ(test, loop_connect(other), 0);
+	loop_find_algs();
 	loop_find(key);
 	loop_set_identity(LOOP_IDENTITY);
 	loop_at_lookup = queues_hold_lookup;

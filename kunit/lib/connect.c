@@ -51,7 +51,7 @@ int loop_connect(struct loop_pair *pair)
 	ep = rpcrdma_ep_connect(&init_net,
 				rpcrdma_listener_addr(pair->listener), NULL,
 				&pair->client_params, &loop_client_ops,
-				&pair->client, 0, NULL);
+				&pair->client, pair->how, NULL);
 	if (IS_ERR(ep))
 		return PTR_ERR(ep);
 	pair->client.ep = ep;

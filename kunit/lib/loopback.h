@@ -117,13 +117,14 @@ extern unsigned int loop_lookups;
 extern struct key *loop_peer_key;
 /* If not NULL, called during look-up @n */
 extern void (*loop_at_lookup)(unsigned int n);
-/* The kernel has no HMAC. */
-extern bool loop_no_hash;
-/* The kernel has no Diffie-Hellman; loop_find_dh() ends that. */
-extern bool loop_no_dh;
-void loop_find_dh(void);
-/* How often the algorithm was allocated */
-extern atomic_t loop_dh_allocs;
+/* The kernel has no HMAC, or no Diffie-Hellman, until loop_find_algs(). */
+extern bool loop_no_hash, loop_no_dh;
+/* Look up the algorithms, as before a first connection. */
+void loop_find_algs(void);
+/* Release them, as if they had not been looked up. */
+void loop_forget_algs(void);
+/* How often Diffie-Hellman was allocated; how often an algorithm was looked up */
+extern atomic_t loop_dh_allocs, loop_alg_lookups;
 /* Return a key with @octets bytes of @secret, or an ERR_PTR(). */
 struct key *loop_key(const char *secret, size_t octets);
 /* Return a key with the identity that a peer must prove. */
@@ -210,6 +211,7 @@ struct loop_pair {
 	struct rpcrdma_listener	*listener;
 	struct loop_side	client, server;
 	struct rpcrdma_ep_params client_params, server_params;
+	unsigned int		how;		/* RPCRDMA_CONNECT_* of the client */
 	bool			reject;
 	/* Clear the device's MEM_MGT_EXTENSIONS after the client has checked it. */
 	bool			no_frwr;

@@ -245,13 +245,17 @@ static struct rpcrdma_ep *rpcrdma_client_try(struct rpcrdma_client *client,
 	const struct sockaddr *src = NULL;
 	enum rpcrdma_answer answer;
 	struct rpcrdma_ep *ep;
+	unsigned int how = 0;
 
 	if (client->srcaddr.ss_family != AF_UNSPEC)
 		src = (struct sockaddr *)&client->srcaddr;
+	if (rpcrdma_client_swaps(client))
+		how |= RPCRDMA_CONNECT_RESERVES;
+	if (!xprt->stat.connect_count)
+		how |= RPCRDMA_CONNECT_FIRST;
 	ep = rpcrdma_ep_connect(xprt->xprt_net, (struct sockaddr *)&xprt->addr,
 				src, &t->params, &rpcrdma_client_ep_ops, client,
-				rpcrdma_client_swaps(client) ?
-				RPCRDMA_CONNECT_RESERVES : 0, &answer);
+				how, &answer);
 	/* An open connection may show more until it ends. */
 	if (IS_ERR(ep))
 		rpcrdma_versions_learn(xprt, t->params.version_high, answer);

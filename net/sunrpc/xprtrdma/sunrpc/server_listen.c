@@ -404,6 +404,7 @@ static struct svc_xprt *rpcrdma_svc_create(struct svc_serv *serv,
 	INIT_WORK(&l->free_work, rpcrdma_svc_listener_free_work);
 	rpcrdma_admission_init(&l->admission);
 
+	rpcrdma_auth_listen(rpcrdma_settings_read().svc_host_auth);
 	/* Peers may connect before rpcrdma_listen() returns. */
 	svc_xprt_init(net, &rpcrdma_svc_class, &l->xprt, serv);
 	set_bit(XPT_LISTENER, &l->xprt.xpt_flags);

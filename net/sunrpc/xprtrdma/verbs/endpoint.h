@@ -127,6 +127,7 @@ struct rpcrdma_ep {
 	bool			client;
 	/* Work items may use the memory reserves: reclaim may wait for a swap file. */
 	bool			reserves;
+	bool			first;		/* RPCRDMA_CONNECT_FIRST */
 	struct net		*net;
 	/* @local: a client's address to bind to, if it has one, before its setup */
 	struct sockaddr_storage	local, remote;
@@ -220,6 +221,8 @@ static inline void rpcrdma_ep_put(struct rpcrdma_ep *ep)
 enum {
 	/* Use the memory reserves, see rpcrdma_ep_set_reserves(). */
 	RPCRDMA_CONNECT_RESERVES	= 1 << 0,
+	/* No file depends on the connection: host authentication may load modules. */
+	RPCRDMA_CONNECT_FIRST		= 1 << 1,
 };
 
 /*
@@ -328,6 +331,12 @@ u64 rpcrdma_counted(struct net *net, enum rpcrdma_counter counter);
  */
 bool rpcrdma_auth_is_expected(struct net *net,
 			      const struct sockaddr_storage *remote);
+
+/*
+ * Look up the algorithms of host authentication for a listener with @mode, an enum
+ * rpcrdma_auth_mode, unless that is none. May load modules. Sleeps.
+ */
+void rpcrdma_auth_listen(u32 mode);
 
 /* Module start and end. rpcrdma_ep_exit() waits until no endpoint is left, too. */
 int rpcrdma_ep_init(void);

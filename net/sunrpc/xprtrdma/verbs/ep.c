@@ -404,6 +404,7 @@ struct rpcrdma_ep *rpcrdma_ep_connect(struct net *net,
 	}
 	ep->net = net;
 	ep->reserves = reserves;
+	ep->first = how & RPCRDMA_CONNECT_FIRST;
 	ep->params = *params;
 	ep->core.life.limit_ms = params->connect_ms;
 	ep->ops = ops;
@@ -469,6 +470,7 @@ static void rpcrdma_ep_destroy(void)
 
 	rpcrdma_recvs_exit();
 	rpcrdma_counts_exit();
+	rpcrdma_algs_exit();
 	rpcrdma_auth_exit_keys();
 	for (i = 0; i < ARRAY_SIZE(rpcrdma_queues); i++) {
 		if (*rpcrdma_queues[i].wq)

@@ -20,7 +20,7 @@
  * Memory
  *
  * The handshake and the expected identity are freed with the endpoint. A secret is not
- * copied, except to the transform of its HMAC, which zeroes the key when it is freed.
+ * copied, except to the transform of its HMAC, where it is overwritten after use.
  * Proofs and shared secrets are zeroed when they are no longer needed. The work item
  * has a reference to the endpoint, and holds off the teardown.
  *
@@ -38,7 +38,6 @@
  * secret is used, so that it cannot be replaced meanwhile.
  */
 
-#include <crypto/hash.h>
 #include <keys/user-type.h>
 #include <linux/key-type.h>
 #include <linux/key.h>
@@ -166,59 +165,6 @@ static struct key *rpcrdma_auth_key(struct net *net, struct key_type *type,
 	return key;
 }
 
-/* @shared: the shared secret of a Diffie-Hellman exchange, if @req has one */
-static int rpcrdma_auth_digest(struct crypto_shash *tfm,
-			       const struct rpcrdma_auth_request *req,
-			       const struct rpcrdma_auth_piece *input,
-			       const u8 *shared, u8 *proof)
-{
-	SHASH_DESC_ON_STACK(desc, tfm);
-	unsigned int i;
-	int rc;
-
-	desc->tfm = tfm;
-	rc = crypto_shash_init(desc);
-	for (i = 0; !rc && i < RPCRDMA_AUTH_PIECES; i++)
-		rc = crypto_shash_update(desc, input[i].data, input[i].octets);
-	if (!rc && req->dh.group)
-		rc = crypto_shash_update(desc, req->dh.client_public,
-					 req->dh.octets) ?:
-		     crypto_shash_update(desc, shared, req->dh.octets);
-	if (!rc)
-		rc = crypto_shash_final(desc, proof);
-	shash_desc_zero(desc);
-	return rc;
-}
-
-/* Compute both HMACs of @req. A failure says nothing about the secret. */
-static int rpcrdma_auth_proofs(const struct rpcrdma_auth_request *req,
-			       const struct user_key_payload *secret,
-			       const u8 *shared,
-			       struct rpcrdma_auth_answer *answer)
-{
-	static const char *const names[] = {
-		[RPCRDMA_AUTH_SHA256] = "hmac(sha256)",
-		[RPCRDMA_AUTH_SHA384] = "hmac(sha384)",
-		[RPCRDMA_AUTH_SHA512] = "hmac(sha512)",
-	};
-	struct crypto_shash *tfm;
-	int rc;
-
-	tfm = crypto_alloc_shash(names[req->hash], 0, 0);
-	if (IS_ERR(tfm))
-		return PTR_ERR(tfm) == -ENOMEM ? -ENOMEM : -EOPNOTSUPP;
-	rc = crypto_shash_setkey(tfm, secret->data, secret->datalen);
-	if (!rc)
-		rc = rpcrdma_auth_digest(tfm, req, req->input[0], shared,
-					 answer->proof[0]);
-	if (!rc)
-		rc = rpcrdma_auth_digest(tfm, req, req->input[1], shared,
-					 answer->proof[1]);
-	/* Zeroes the key. */
-	crypto_free_shash(tfm);
-	return rc ? -EOPNOTSUPP : 0;
-}
-
 /* Find the secret for @req->identity, and compute HMACs with it if asked to. Sleeps. */
 static int rpcrdma_auth_secret(const struct rpcrdma_ep *ep,
 			       const struct rpcrdma_auth_request *req,
@@ -245,7 +191,8 @@ static int rpcrdma_auth_secret(const struct rpcrdma_ep *ep,
 		rc = -EINVAL;
 	}
 	if (!rc && req->what == RPCRDMA_AUTH_ASK_PROOFS)
-		rc = rpcrdma_auth_proofs(req, secret, shared, answer);
+		rc = rpcrdma_algs_proofs(req, secret->data, secret->datalen,
+					 shared, answer);
 	up_read(&key->sem);
 	key_put(key);
 	return rc;
@@ -440,10 +387,12 @@ void rpcrdma_port_auth(struct rpcrdma_ep_core *core)
 static struct rpcrdma_hostauth *rpcrdma_auth_alloc(struct rpcrdma_ep *ep,
 						   const char *own)
 {
-	struct rpcrdma_hostauth *auth = kzalloc(sizeof(*auth), GFP_NOFS);
+	struct rpcrdma_hostauth *auth = NULL;
 	u8 nonce[RPCRDMA_AUTH_NONCE];
 	int dh = 0;
 
+	if (rpcrdma_algs_known())
+		auth = kzalloc(sizeof(*auth), GFP_NOFS);
 	if (!auth)
 		return NULL;
 	get_random_bytes(nonce, sizeof(nonce));
@@ -457,6 +406,12 @@ static struct rpcrdma_hostauth *rpcrdma_auth_alloc(struct rpcrdma_ep *ep,
 	rpcrdma_auth_set_groups(auth, ep->params.auth_dh,
 				dh ? RPCRDMA_AUTH_ALL_GROUPS : 0);
 	return auth;
+}
+
+void rpcrdma_auth_listen(u32 mode)
+{
+	if (mode != RPCRDMA_AUTH_NONE)
+		rpcrdma_algs_find();
 }
 
 bool rpcrdma_auth_is_expected(struct net *net,
@@ -511,6 +466,8 @@ int rpcrdma_auth_setup(struct rpcrdma_ep *ep)
 		return rc;
 	if (rc)
 		return 0;
+	if (ep->first)
+		rpcrdma_algs_find();
 	ep->core.control.auth = rpcrdma_auth_alloc(ep, own);
 	return ep->core.control.auth ? 0 : -ENOMEM;
 }

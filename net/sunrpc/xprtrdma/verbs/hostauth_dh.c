@@ -7,7 +7,6 @@
 
 #include <crypto/dh.h>
 #include <crypto/kpp.h>
-#include <linux/jiffies.h>
 #include <linux/kmod.h>
 #include <linux/module.h>
 #include <linux/random.h>
@@ -34,45 +33,84 @@ void rpcrdma_dh_free(struct rpcrdma_ep *ep)
 
 #if RPCRDMA_KPP
 
-/* Time between look-ups of the algorithm, so that peers cannot cause one each */
-#define RPCRDMA_DH_RETRY	(60 * HZ)
-
 static const u8 rpcrdma_dh_generator = 2;
-/* When the algorithm was not found, or 0 */
-static unsigned long rpcrdma_dh_absent;
+
+/*
+ * A transform that is not used, but holds the algorithm, and the functions of its module
+ * that pack a group and a private value. This module does not depend on that one.
+ */
+static struct crypto_kpp *rpcrdma_dh_held;
+static typeof(&crypto_dh_key_len) rpcrdma_dh_key_len;
+static typeof(&crypto_dh_encode_key) rpcrdma_dh_encode;
+
+static void rpcrdma_dh_put_functions(void)
+{
+	if (rpcrdma_dh_encode)
+		symbol_put(crypto_dh_encode_key);
+	if (rpcrdma_dh_key_len)
+		symbol_put(crypto_dh_key_len);
+	rpcrdma_dh_encode = NULL;
+	rpcrdma_dh_key_len = NULL;
+}
+
+int rpcrdma_dh_find(bool log)
+{
+	struct crypto_kpp *tfm;
+
+	if (rpcrdma_dh_held)
+		return 0;
+	/* Synchronous implementations only, so that no completion has to be waited for */
+	tfm = crypto_alloc_kpp("dh", 0, CRYPTO_ALG_ASYNC);
+	if (PTR_ERR_OR_ZERO(tfm) == -ENOMEM)
+		return -ENOMEM;
+	if (!IS_ERR(tfm)) {
+		rpcrdma_dh_key_len = symbol_request(crypto_dh_key_len);
+		rpcrdma_dh_encode = symbol_request(crypto_dh_encode_key);
+		if (rpcrdma_dh_key_len && rpcrdma_dh_encode) {
+			/* Pairs with rpcrdma_dh_prepare(). */
+			smp_store_release(&rpcrdma_dh_held, tfm);
+			return 0;
+		}
+		rpcrdma_dh_put_functions();
+		crypto_free_kpp(tfm);
+	}
+	if (log)
+		pr_info("rpcrdma: this kernel has no algorithm \"dh\"; host authentication does not use Diffie-Hellman\n");
+	return -ENOENT;
+}
+
+void rpcrdma_dh_exit(void)
+{
+	if (!rpcrdma_dh_held)
+		return;
+	rpcrdma_dh_put_functions();
+	crypto_free_kpp(rpcrdma_dh_held);
+	rpcrdma_dh_held = NULL;
+}
 
 int rpcrdma_dh_prepare(struct rpcrdma_ep *ep)
 {
-	unsigned long absent = READ_ONCE(rpcrdma_dh_absent);
 	struct crypto_kpp *tfm;
 	unsigned int nofs;
 
-	if (absent && time_before(jiffies, absent + RPCRDMA_DH_RETRY))
+	/* Pairs with rpcrdma_dh_find(). */
+	if (!smp_load_acquire(&rpcrdma_dh_held))
 		return 0;
 	/* Memory reclaim may wait for this connection. */
 	nofs = memalloc_nofs_save();
-	/* Synchronous implementations only, so that no completion has to be waited for */
-	tfm = crypto_alloc_kpp("dh", 0, CRYPTO_ALG_ASYNC);
+	tfm = crypto_alloc_kpp("dh", 0, CRYPTO_ALG_ASYNC | CRYPTO_NOLOAD);
 	memalloc_nofs_restore(nofs);
 	if (!IS_ERR(tfm)) {
 		ep->auth_private = tfm;
 		return 1;
 	}
-	if (PTR_ERR(tfm) == -ENOMEM)
-		return -ENOMEM;
-	WRITE_ONCE(rpcrdma_dh_absent, jiffies ?: 1);
-	return 0;
+	return PTR_ERR(tfm) == -ENOMEM ? -ENOMEM : 0;
 }
 
-/*
- * Give @tfm the group and the private value. The functions that pack them are in the
- * module of the algorithm, on which this one does not depend.
- */
+/* Give @tfm the group and the private value. */
 static int rpcrdma_dh_set(struct crypto_kpp *tfm, const struct rpcrdma_auth_dh *dh,
 			  const u8 *private)
 {
-	typeof(&crypto_dh_key_len) key_len = symbol_request(crypto_dh_key_len);
-	typeof(&crypto_dh_encode_key) encode = symbol_request(crypto_dh_encode_key);
 	const struct dh params = {
 		.key		= (void *)private,
 		.key_size	= dh->private_octets,
@@ -81,22 +119,13 @@ static int rpcrdma_dh_set(struct crypto_kpp *tfm, const struct rpcrdma_auth_dh *
 		.g		= (void *)&rpcrdma_dh_generator,
 		.g_size		= sizeof(rpcrdma_dh_generator),
 	};
-	unsigned int len;
-	int rc = -ENOENT;
-	char *packed;
+	unsigned int len = rpcrdma_dh_key_len(&params);
+	char *packed = kmalloc(len, GFP_NOFS);
+	int rc = packed ? rpcrdma_dh_encode(packed, len, &params) : -ENOMEM;
 
-	if (key_len && encode) {
-		len = key_len(&params);
-		packed = kmalloc(len, GFP_NOFS);
-		rc = packed ? encode(packed, len, &params) : -ENOMEM;
-		if (!rc)
-			rc = crypto_kpp_set_secret(tfm, packed, len);
-		kfree_sensitive(packed);
-	}
-	if (encode)
-		symbol_put(crypto_dh_encode_key);
-	if (key_len)
-		symbol_put(crypto_dh_key_len);
+	if (!rc)
+		rc = crypto_kpp_set_secret(tfm, packed, len);
+	kfree_sensitive(packed);
 	return rc;
 }
 
@@ -166,6 +195,15 @@ int rpcrdma_dh_shared(struct rpcrdma_ep *ep, const struct rpcrdma_auth_dh *dh,
 }
 
 #else
+
+int rpcrdma_dh_find(bool log)
+{
+	return -ENOENT;
+}
+
+void rpcrdma_dh_exit(void)
+{
+}
 
 int rpcrdma_dh_prepare(struct rpcrdma_ep *ep)
 {

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The algorithms of host authentication, from the crypto API: HMACs here, Diffie-Hellman in
+ * hostauth_dh.c.
+ *
+ * Operation
+ *
+ * A look-up of an algorithm may load modules, and creates a thread that puts an HMAC
+ * together. If a client did that while it reconnects, it could wait for a file, or for
+ * memory, that is behind the connection. CRYPTO_NOLOAD does not prevent this: it does not
+ * extend to the parts of an HMAC. So rpcrdma_algs_find() looks up the algorithms when no
+ * file depends on the connection yet: before the first connection of a client that has a
+ * secret, and when a server begins to listen. From then on they are held. Handshakes use
+ * what is held, and look up nothing.
+ *
+ * If a secret is added later, or a setting changes, a work item looks the algorithms up.
+ * The handshake fails meanwhile, as for lack of memory, and the client tries again.
+ *
+ * Memory
+ *
+ * There is one transform of each HMAC for all connections. It has the key of one handshake
+ * at a time, which is overwritten after use. All are freed when the module ends.
+ *
+ * Errors
+ *
+ * An algorithm that this kernel lacks is logged, once, and looked up again at most every
+ * minute. Handshakes that need it fail.
+ *
+ * Locking
+ *
+ * rpcrdma_algs_mutex is held during a look-up, which may take long: no handshake waits for
+ * it. rpcrdma_hmac_mutex is held while a transform has a key, for microseconds.
+ */
+
+#include <crypto/hash.h>
+#include <linux/jiffies.h>
+#include <linux/mutex.h>
+#include <linux/workqueue.h>
+
+#include "internal.h"
+
+#if IS_REACHABLE(CONFIG_CRYPTO_HASH)
+
+/* Time between look-ups of absent algorithms, so that peers cannot cause one each */
+#define RPCRDMA_ALGS_RETRY	(60 * HZ)
+
+static const struct {
+	enum rpcrdma_auth_hash	hash;
+	const char		*name;
+} rpcrdma_hmac_names[] = {
+	{ RPCRDMA_AUTH_SHA256, "hmac(sha256)" },
+	{ RPCRDMA_AUTH_SHA384, "hmac(sha384)" },
+	{ RPCRDMA_AUTH_SHA512, "hmac(sha512)" },
+};
+
+static DEFINE_MUTEX(rpcrdma_algs_mutex);
+static DEFINE_MUTEX(rpcrdma_hmac_mutex);
+static struct crypto_shash *rpcrdma_hmacs[RPCRDMA_AUTH_SHA512 + 1];
+/* When the algorithms were looked up, or 0; and whether all were found */
+static unsigned long rpcrdma_algs_sought;
+static bool rpcrdma_algs_complete;
+
+/* Look up an HMAC. Return 0, -ENOENT or -ENOMEM. Caller holds rpcrdma_algs_mutex. */
+static int rpcrdma_hmac_find(unsigned int i)
+{
+	const char *name = rpcrdma_hmac_names[i].name;
+	struct crypto_shash **tfm = &rpcrdma_hmacs[rpcrdma_hmac_names[i].hash];
+	struct crypto_shash *found;
+
+	if (*tfm)
+		return 0;
+	found = crypto_alloc_shash(name, 0, 0);
+	if (!IS_ERR(found)) {
+		/* Pairs with rpcrdma_algs_proofs(). */
+		smp_store_release(tfm, found);
+		return 0;
+	}
+	if (PTR_ERR(found) == -ENOMEM)
+		return -ENOMEM;
+	if (!rpcrdma_algs_sought)
+		pr_warn("rpcrdma: this kernel has no %s: error %ld; host authentication with it fails\n",
+			name, PTR_ERR(found));
+	return -ENOENT;
+}
+
+void rpcrdma_algs_find(void)
+{
+	bool complete = true;
+	unsigned int i;
+	int rc = 0;
+
+	mutex_lock(&rpcrdma_algs_mutex);
+	for (i = 0; i < ARRAY_SIZE(rpcrdma_hmac_names) && rc != -ENOMEM; i++) {
+		rc = rpcrdma_hmac_find(i);
+		complete &= !rc;
+	}
+	if (rc != -ENOMEM) {
+		rc = rpcrdma_dh_find(!rpcrdma_algs_sought);
+		complete &= !rc;
+	}
+	if (rc != -ENOMEM)
+		WRITE_ONCE(rpcrdma_algs_sought, jiffies ?: 1);
+	WRITE_ONCE(rpcrdma_algs_complete, complete);
+	mutex_unlock(&rpcrdma_algs_mutex);
+}
+
+static void rpcrdma_algs_find_work(struct work_struct *work)
+{
+	rpcrdma_algs_find();
+}
+
+static DECLARE_WORK(rpcrdma_algs_work, rpcrdma_algs_find_work);
+
+bool rpcrdma_algs_known(void)
+{
+	unsigned long sought = READ_ONCE(rpcrdma_algs_sought);
+
+	if (READ_ONCE(rpcrdma_algs_complete))
+		return true;
+	/* Not on a workqueue of this module: the work item may wait for any file system. */
+	if (!sought || time_after(jiffies, sought + RPCRDMA_ALGS_RETRY))
+		queue_work(system_long_wq, &rpcrdma_algs_work);
+	return sought;
+}
+
+void rpcrdma_algs_exit(void)
+{
+	unsigned int i;
+
+	cancel_work_sync(&rpcrdma_algs_work);
+	for (i = 0; i < ARRAY_SIZE(rpcrdma_hmacs); i++) {
+		if (rpcrdma_hmacs[i])
+			crypto_free_shash(rpcrdma_hmacs[i]);
+		rpcrdma_hmacs[i] = NULL;
+	}
+	rpcrdma_dh_exit();
+	rpcrdma_algs_sought = 0;
+	rpcrdma_algs_complete = false;
+}
+
+/* @shared: the shared secret of a Diffie-Hellman exchange, if @req has one */
+static int rpcrdma_auth_digest(struct crypto_shash *tfm,
+			       const struct rpcrdma_auth_request *req,
+			       const struct rpcrdma_auth_piece *input,
+			       const u8 *shared, u8 *proof)
+{
+	SHASH_DESC_ON_STACK(desc, tfm);
+	unsigned int i;
+	int rc;
+
+	desc->tfm = tfm;
+	rc = crypto_shash_init(desc);
+	for (i = 0; !rc && i < RPCRDMA_AUTH_PIECES; i++)
+		rc = crypto_shash_update(desc, input[i].data, input[i].octets);
+	if (!rc && req->dh.group)
+		rc = crypto_shash_update(desc, req->dh.client_public,
+					 req->dh.octets) ?:
+		     crypto_shash_update(desc, shared, req->dh.octets);
+	if (!rc)
+		rc = crypto_shash_final(desc, proof);
+	shash_desc_zero(desc);
+	return rc;
+}
+
+int rpcrdma_algs_proofs(const struct rpcrdma_auth_request *req,
+			const void *secret, unsigned int octets,
+			const u8 *shared, struct rpcrdma_auth_answer *answer)
+{
+	static const u8 no_secret[RPCRDMA_AUTH_MIN_SECRET];
+	/* Pairs with rpcrdma_hmac_find(). */
+	struct crypto_shash *tfm = smp_load_acquire(&rpcrdma_hmacs[req->hash]);
+	unsigned int i;
+	int rc;
+
+	if (!tfm)
+		return -EOPNOTSUPP;
+	mutex_lock(&rpcrdma_hmac_mutex);
+	rc = crypto_shash_setkey(tfm, secret, octets);
+	for (i = 0; !rc && i < ARRAY_SIZE(answer->proof); i++)
+		rc = rpcrdma_auth_digest(tfm, req, req->input[i], shared,
+					 answer->proof[i]);
+	/* The transform keeps nothing of the secret. */
+	if (crypto_shash_setkey(tfm, no_secret, sizeof(no_secret)))
+		rc = -EOPNOTSUPP;
+	mutex_unlock(&rpcrdma_hmac_mutex);
+	return rc ? -EOPNOTSUPP : 0;
+}
+
+#else
+
+void rpcrdma_algs_find(void)
+{
+}
+
+bool rpcrdma_algs_known(void)
+{
+	return true;
+}
+
+void rpcrdma_algs_exit(void)
+{
+}
+
+int rpcrdma_algs_proofs(const struct rpcrdma_auth_request *req,
+			const void *secret, unsigned int octets,
+			const u8 *shared, struct rpcrdma_auth_answer *answer)
+{
+	return -EOPNOTSUPP;
+}
+
+#endif
