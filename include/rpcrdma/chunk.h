@@ -185,33 +185,44 @@ int rpcrdma_lists_add_segment(struct rpcrdma_lists *lists, u32 handle,
 			      u32 length, u64 offset);
 
 /**
- * rpcrdma_lists_add_only_segment() - append the first segment of lists with one chunk
- * @lists: chunk lists
+ * rpcrdma_lists_set_only() - set lists to one chunk of one segment
+ * @lists: chunk lists, without extra_segs
+ * @read: a Read chunk, otherwise a Write chunk
+ * @position: Position of a Read chunk
  * @handle: handle of the MR
- * @length: bytes
+ * @length: bytes, at most RPCRDMA_MAX_CHUNK_OCTETS
  * @offset: offset of the segment
  *
- * The fast path of rpcrdma_lists_add_segment(), which it calls for other lists.
- * Return: 0, or -1 if the bounds in wire.h would be exceeded.
+ * inv_handle is left as it is.
  */
-static inline int rpcrdma_lists_add_only_segment(struct rpcrdma_lists *lists,
-						 u32 handle, u32 length,
-						 u64 offset)
+static inline void rpcrdma_lists_set_only(struct rpcrdma_lists *lists,
+					  bool read, u32 position, u32 handle,
+					  u32 length, u64 offset)
 {
-	struct rpcrdma_chunk *chunk =
-		lists->nr_writes ? &lists->writes[0] : &lists->reads[0];
+	struct rpcrdma_chunk *chunk = read ? lists->reads : lists->writes;
 
-	if (__builtin_expect(lists->nr_segs || lists->has_reply ||
-				     lists->nr_reads + lists->nr_writes != 1 ||
-				     length > RPCRDMA_MAX_CHUNK_OCTETS, 0))
-		return rpcrdma_lists_add_segment(lists, handle, length, offset);
+	chunk->position = read ? position : 0;
 	chunk->length = length;
+	chunk->first = 0;
 	chunk->count = 1;
 	lists->segs[0].handle = handle;
 	lists->segs[0].length = length;
 	lists->segs[0].offset = offset;
+	/*
+	 * As constants: three of these fields are read as one word, and a processor that
+	 * has just written them one by one would stall on that read. A compiler stores
+	 * constants with one instruction.
+	 */
 	lists->nr_segs = 1;
-	return 0;
+	if (read) {
+		lists->nr_reads = 1;
+		lists->nr_writes = 0;
+		lists->has_reply = 0;
+	} else {
+		lists->nr_reads = 0;
+		lists->nr_writes = 1;
+		lists->has_reply = 0;
+	}
 }
 
 /**

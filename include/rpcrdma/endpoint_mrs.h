@@ -85,8 +85,8 @@ int rpcrdma_core_mrs_map(struct rpcrdma_ep_core *core, struct list_head *mrs,
  * @core: connection
  * @mrs: list of struct rpcrdma_mr, to which it is appended
  *
- * This and the next function are for hosts that map memory which fits into one MR without
- * rpcrdma_core_mrs_map().
+ * This and the next function are for rpcrdma_port_item_post(), whose memory is planned to
+ * fit into one MR.
  * Context: no lock held, the teardown is held off.
  * Return: the MR; NULL if none is free: write space will be notified.
  */
@@ -94,16 +94,17 @@ struct rpcrdma_mr *rpcrdma_core_mr_take(struct rpcrdma_ep_core *core,
 					struct list_head *mrs);
 
 /**
- * rpcrdma_core_mr_not_mapped() - report that memory could not be mapped to an MR
+ * rpcrdma_core_item_not_mapped() - report that memory could not be mapped to an MR
  * @core: connection
- * @limits: limits by which the memory fits into the MR
+ * @offset: start of the memory, into a page
+ * @octets: bytes of the memory, which continues in whole pages
  * @rc: errno of rpcrdma_port_mr_map()
  *
  * Context: no lock held, the teardown is held off.
  * Return: the errno that rpcrdma_core_mrs_map() returns.
  */
-int rpcrdma_core_mr_not_mapped(struct rpcrdma_ep_core *core,
-			       const struct rpcrdma_mr_limits *limits, int rc);
+int rpcrdma_core_item_not_mapped(struct rpcrdma_ep_core *core, u32 offset,
+				 u32 octets, int rc);
 
 /* ---- Invalidation ---- */
 

@@ -46,6 +46,7 @@ rpcrdma_core_send_for_call(struct rpcrdma_ep_core *core)
  *	returned false
  * @core: connection
  * @rpc: the host's object, for rpcrdma_port_call_data() and its neighbours
+ * @x: transaction of the Call
  * @learned: learned limits of the peer
  * @s: from rpcrdma_core_send_for_call()
  *
@@ -56,6 +57,7 @@ rpcrdma_core_send_for_call(struct rpcrdma_ep_core *core)
  *	Call in no form.
  */
 int rpcrdma_core_send_planned(struct rpcrdma_ep_core *core, void *rpc,
+			      const struct rpcrdma_xact *x,
 			      const struct rpcrdma_peer_limits *learned,
 			      struct rpcrdma_send *s);
 

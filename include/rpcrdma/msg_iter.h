@@ -69,30 +69,6 @@ int rpcrdma_chunk_range_next(struct rpcrdma_chunk_range_iter *at,
 			     struct rpcrdma_lists *lists,
 			     struct rpcrdma_chunk_range *range);
 
-/**
- * rpcrdma_chunk_range_only() - fast path of rpcrdma_chunk_range_next(): begin the only
- *	chunk of a Call
- * @plan: plan of the Call
- * @head: bytes of the Call before its argument
- * @lists: initialised
- *
- * The only range then is the pages of the Reply, or with plan->read_item, of the Call.
- * The user appends its segments, and sets the inv_handle with
- * rpcrdma_lists_set_inv_handle().
- * Return: false, with nothing begun, if the Call provides other memory, or there is no
- *	space for the chunk: use rpcrdma_chunk_range_next().
- */
-static inline bool
-rpcrdma_chunk_range_only(const struct rpcrdma_call_plan *plan, u32 head,
-			 struct rpcrdma_lists *lists)
-{
-	if (plan->format == RPCRDMA_SPECIAL || plan->reply_chunk ||
-	    plan->read_item == plan->write_chunk)
-		return false;
-	return !(plan->read_item ? rpcrdma_lists_add_read(lists, head) :
-				   rpcrdma_lists_add_write(lists));
-}
-
 /* Where bytes of a Call come from, or where bytes of a Reply go */
 enum rpcrdma_origin {
 	RPCRDMA_RANGE_INLINE, /* the Payload stream outside of chunks */

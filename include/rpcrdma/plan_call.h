@@ -62,6 +62,24 @@ struct rpcrdma_call {
 };
 
 /**
+ * struct rpcrdma_call_item - a Call and its DDP-eligible argument or result
+ * @length: bytes of the complete unreduced Call message
+ * @reply_max: bytes of the largest complete Reply message expected
+ * @position: of the argument in the Call. Not used for a result
+ * @offset: start of the item's memory, into a page. The memory continues in whole pages
+ * @octets: bytes of the item, without roundup. May be 0
+ * @result: it is a result, otherwise an argument
+ */
+struct rpcrdma_call_item {
+	u32 length;
+	u32 reply_max;
+	u32 position;
+	u32 offset;
+	u32 octets;
+	bool result;
+};
+
+/**
  * struct rpcrdma_call_plan - how a Call is conveyed
  * @format: enum rpcrdma_format
  * @read_item: 1: the argument is conveyed in a Read chunk

@@ -76,7 +76,6 @@ static int req_plan(struct req_fixture *f)
 	struct rpcrdma_call call;
 
 	rpcrdma_req_call_data(f->req, f->ep, &call);
-	rpcrdma_req_call_rest(f->req, f->ep, &call);
 	return rpcrdma_plan_call(&f->ep->core.conn, &call, &f->plan);
 }
 

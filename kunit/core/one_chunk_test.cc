@@ -170,56 +170,42 @@ TEST(OneChunk, CallsThatNeedOtherRules)
 	EXPECT_FALSE(rpcrdma_plan_one_chunk(&e->conn, &call, &plan));
 }
 
-TEST(OneChunk, TheRangeOfACall)
+TEST(OneChunk, TheListsOfACall)
 {
-	for (u32 read = 0; read <= 1; read++)
-		for (u32 write = 0; write <= 1; write++)
-			for (u32 reply = 0; reply <= 1; reply++)
-				for (rpcrdma_format format :
-				     { RPCRDMA_INLINE, RPCRDMA_SPECIAL }) {
-					const rpcrdma_call_plan plan = {
-						.format =
-							static_cast<u8>(format),
-						.read_item =
-							static_cast<u8>(read),
-						.write_chunk =
-							static_cast<u8>(write),
-						.reply_chunk =
-							static_cast<u8>(reply),
-						.inline_length = 12,
-					};
-					rpcrdma_chunk_range_iter at = {
-						.plan = &plan,
-						.call = { 12, 100, 0 },
-						.reply = { 8, 200, 4 },
-						.left = 0,
-					};
-					auto a =
-						std::make_unique<rpcrdma_lists>();
-					auto b =
-						std::make_unique<rpcrdma_lists>();
-					rpcrdma_chunk_range range;
-					const bool only =
-						format == RPCRDMA_INLINE &&
-						!reply && read + write == 1;
+	for (const bool read : { false, true }) {
+		const rpcrdma_call_plan plan = {
+			.format = RPCRDMA_INLINE,
+			.read_item = read,
+			.write_chunk = !read,
+			.reply_chunk = 0,
+			.inline_length = 12,
+		};
+		rpcrdma_chunk_range_iter at = {
+			.plan = &plan,
+			.call = { 12, 100, 0 },
+			.reply = { 8, 200, 4 },
+			.left = 0,
+		};
+		auto a = std::make_unique<rpcrdma_lists>();
+		auto b = std::make_unique<rpcrdma_lists>();
+		rpcrdma_chunk_range range;
 
-					rpcrdma_lists_init(a.get());
-					rpcrdma_lists_init(b.get());
-					ASSERT_EQ(rpcrdma_chunk_range_only(
-							  &plan, 12, a.get()),
-						  only);
-					if (!only)
-						continue;
-					ASSERT_EQ(rpcrdma_chunk_range_next(
-							  &at, b.get(), &range),
-						  1);
-					EXPECT_TRUE(same_lists(*a, *b));
-					EXPECT_TRUE(range.data);
-					EXPECT_EQ(range.written, !!write);
-					ASSERT_EQ(rpcrdma_chunk_range_next(
-							  &at, b.get(), &range),
-						  0);
-				}
+		/* Nothing remains of earlier lists. */
+		rpcrdma_lists_init(a.get());
+		add_read(a.get(), 4, 2, 50);
+		add_write(a.get(), 1, 50);
+		rpcrdma_lists_add_reply(a.get());
+		rpcrdma_lists_set_only(a.get(), read, 12, 5, 70, 6);
+		a->inv_handle = 5;
+
+		rpcrdma_lists_init(b.get());
+		ASSERT_EQ(rpcrdma_chunk_range_next(&at, b.get(), &range), 1);
+		EXPECT_EQ(range.written, !read);
+		EXPECT_TRUE(range.data);
+		ASSERT_EQ(rpcrdma_lists_add_segment(b.get(), 5, 70, 6), 0);
+		ASSERT_EQ(rpcrdma_chunk_range_next(&at, b.get(), &range), 0);
+		EXPECT_TRUE(same_lists(*a, *b));
+	}
 }
 
 /* rpcrdma_plan_reply_one() has planned as @plan, or not at all. */
@@ -266,36 +252,6 @@ TEST(OneChunk, RepliesThatNeedOtherRules)
 	add_write(&lists, 2, 250);
 	EXPECT_FALSE(
 		rpcrdma_plan_reply_one(&e->conn, &lists, 600, &item, &plan));
-}
-
-TEST(OneChunk, ItsSegment)
-{
-	/* Read, Write, both, and a Reply chunk; a segment before; too long */
-	for (u32 what = 0; what < 6; what++) {
-		auto a = std::make_unique<rpcrdma_lists>();
-		auto b = std::make_unique<rpcrdma_lists>();
-
-		for (rpcrdma_lists *lists : { a.get(), b.get() }) {
-			rpcrdma_lists_init(lists);
-			if (what != 1)
-				rpcrdma_lists_add_read(lists, 8);
-			if (what == 2)
-				rpcrdma_lists_add_segment(lists, 1, 2, 3);
-			if (what == 1 || what == 2)
-				rpcrdma_lists_add_write(lists);
-			if (what == 3)
-				rpcrdma_lists_add_reply(lists);
-			if (what == 4)
-				rpcrdma_lists_add_segment(lists, 1, 2, 3);
-		}
-		const u32 length = what == 5 ? RPCRDMA_MAX_CHUNK_OCTETS + 1 :
-					       70;
-
-		EXPECT_EQ(rpcrdma_lists_add_only_segment(a.get(), 5, length, 6),
-			  rpcrdma_lists_add_segment(b.get(), 5, length, 6))
-			<< what;
-		EXPECT_TRUE(same_lists(*a, *b)) << what;
-	}
 }
 
 TEST(OneChunk, TheItemOfAReply)

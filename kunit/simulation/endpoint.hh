@@ -227,16 +227,23 @@ public:
 	{
 		rpcrdma_call_limit_mrs(call, &mrs.pool);
 	}
+	/* Return the offset of byte @at of memory into its page. */
+	u32 in_page(u32 at) const
+	{
+		return at & (params.page_octets() - 1);
+	}
 	u32 count_mrs(u32 at, u32 length) const
 	{
 		const rpcrdma_mr_limits limits = rpcrdma_core_mrs_limits(this);
 
-		return rpcrdma_mr_count(
-			&limits, at & (params.page_octets() - 1), length);
+		return rpcrdma_mr_count(&limits, in_page(at), length);
 	}
 	/* Like the module's rpcrdma_mrs_map() */
 	int map(list_head *list, memory &mem, u32 at, u32 length, bool writable,
 		rpcrdma_lists &lists);
+	/* Like its rpcrdma_mrs_map_item(), and set @lists to that chunk */
+	int map_item(list_head *list, memory &mem, u32 at, u32 length,
+		     bool writable, rpcrdma_lists &lists);
 	void put_mrs(list_head *list);
 	/*
 	 * From now on, the peer's access to @list may fail without being a

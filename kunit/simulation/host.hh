@@ -190,9 +190,10 @@ public:
 
 	/* Called for the core, in requester.cc */
 	void call_data(rpc *task, const endpoint *on, rpcrdma_call *call);
-	void call_rest(rpc *task, const endpoint *on, rpcrdma_call *call);
+	bool call_item(const rpc *task, const endpoint *on,
+		       rpcrdma_call_item *item) const;
 	int post(rpc *task, endpoint *on, const rpcrdma_call_plan &plan,
-		 rpcrdma_send *s);
+		 bool only_item, rpcrdma_send *s);
 
 	/* Called by tasks and Calls */
 	void timed_out(rpc *task);
@@ -235,6 +236,7 @@ private:
 	}
 	int try_send(rpc *task, endpoint *on);
 	int map(rpc *task, endpoint *on, const rpcrdma_call_plan &plan);
+	int map_item(rpc *task, endpoint *on, bool result);
 	int map_data(rpc *task, endpoint *on, bool result);
 	void encode(rpc *task);
 	void take_back(rpc *task);

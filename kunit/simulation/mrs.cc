@@ -37,6 +37,35 @@ int endpoint::map(list_head *list, memory &mem, u32 at, u32 length,
 	return rc;
 }
 
+int endpoint::map_item(list_head *list, memory &mem, u32 at, u32 length,
+		       bool writable, rpcrdma_lists &lists)
+{
+	const rpcrdma_mr_limits limits = rpcrdma_core_mrs_limits(this);
+	rpcrdma_extent_pos pos{ &mem, at, length };
+	const u32 notified = mrs.notify_seq;
+	int rc = -EAGAIN;
+
+	if (!enter())
+		return -ENOTCONN;
+	if (rpcrdma_mr *mr = rpcrdma_core_mr_take(this, list)) {
+		rc = map_mr(static_cast<device_mr *>(mr), limits, pos,
+			    writable);
+		if (rc > 0)
+			w_.complain("an item is planned for one MR, but needs "
+				    "several");
+		if (rc < 0)
+			rc = rpcrdma_core_item_not_mapped(this, in_page(at),
+							  length, rc);
+		rpcrdma_lists_set_only(&lists, !writable, at, mr->handle,
+				       mr->length, mr->offset);
+		rpcrdma_lists_set_inv_handle(&lists);
+	}
+	if (rc == -EAGAIN && mrs.notify_seq == notified)
+		mr_missing(count(*list));
+	leave();
+	return rc;
+}
+
 void endpoint::mr_missing(u32 count)
 {
 	w_.sum.mrs_waited++;

@@ -110,7 +110,6 @@ void host::error(endpoint &from, received *rv)
 		rv->rx.error.arg[0]);
 	w_.sum.refused++;
 	call_data(task, &from, &call);
-	call_rest(task, &from, &call);
 	rpcrdma_peer_limits_learn(&peer_limits_, w_.now / SECOND, &rv->rx,
 				  &call, &task->x.lists);
 	status = rpcrdma_core_call_refused(

@@ -74,6 +74,7 @@ static rpcrdma_buf_layout reply_of(const rpc *task)
 
 void host::call_data(rpc *task, const endpoint *on, rpcrdma_call *call)
 {
+	const rpcrdma_buf_layout reply = reply_of(task);
 	const spec &what = task->what;
 	u32 read_segs = 0, write_segs = 0;
 
@@ -102,22 +103,34 @@ void host::call_data(rpc *task, const endpoint *on, rpcrdma_call *call)
 		});
 		call->result_segs = static_cast<u16>(write_segs);
 	}
-	on->limit_mrs(call);
-}
-
-void host::call_rest(rpc *task, const endpoint *on, rpcrdma_call *call)
-{
-	const rpcrdma_buf_layout reply = reply_of(task);
-	const spec &what = task->what;
-
 	/* Without its item, the message consists of two ranges. */
 	call->call_segs =
 		static_cast<u16>(on->count_mrs(0, what.call_length) + 1);
 	call->reply_segs = static_cast<u16>(
 		on->count_mrs(0, reply.head + reply.pages + reply.tail) + 1);
+	on->limit_mrs(call);
 	if (rpcrdma_peer_limits_any(&peer_limits_))
 		rpcrdma_peer_limits_recall(&peer_limits_, w_.now / SECOND,
 					   call);
+}
+
+/* Describe a Call with one item in one piece. Return false for any other. */
+bool host::call_item(const rpc *task, const endpoint *on,
+		     rpcrdma_call_item *item) const
+{
+	const spec &what = task->what;
+
+	if (!what.ddp || !(what.reply_item || what.call_item) ||
+	    what.call_pieces != 1 || what.reply_pieces != 1 || what.empty ||
+	    what.too_short)
+		return false;
+	item->length = what.call_length;
+	item->reply_max = what.reply_max;
+	item->position = ITEM_POSITION;
+	item->result = what.reply_item;
+	item->octets = item->result ? what.reply_item : what.call_item;
+	item->offset = on->in_page(item->result ? 0 : ITEM_POSITION);
+	return true;
 }
 
 /*
@@ -222,12 +235,26 @@ int host::map(rpc *task, endpoint *on, const rpcrdma_call_plan &plan)
 	return rc;
 }
 
+/* Register the only item of a Call, which is planned to fit into one MR. */
+int host::map_item(rpc *task, endpoint *on, bool result)
+{
+	const spec &what = task->what;
+
+	task->mrs_of = on;
+	if (!result)
+		return on->map_item(&task->mrs, task->call, ITEM_POSITION,
+				    what.call_item, false, task->x.lists);
+	task->item.octets.resize(what.reply_item);
+	return on->map_item(&task->mrs, task->item, 0, what.reply_item, true,
+			    task->x.lists);
+}
+
 /*
  * Encode the Call and pass it to the endpoint, which consumes @s if the Call is
- * sent with it.
+ * sent with it. @only_item: see rpcrdma_port_item_post().
  */
 int host::post(rpc *task, endpoint *on, const rpcrdma_call_plan &plan,
-	       rpcrdma_send *s)
+	       bool only_item, rpcrdma_send *s)
 {
 	const auto format = static_cast<rpcrdma_format>(plan.format);
 	const bool chunks = rpcrdma_plan_has_chunks(&plan);
@@ -237,7 +264,10 @@ int host::post(rpc *task, endpoint *on, const rpcrdma_call_plan &plan,
 	int rc;
 
 	rpcrdma_lists_init(&task->x.lists);
-	rc = chunks ? map(task, on, plan) : 0;
+	if (only_item)
+		rc = map_item(task, on, plan.write_chunk);
+	else
+		rc = chunks ? map(task, on, plan) : 0;
 	if (!rc &&
 	    (task->what.call_pieces > 1 || task->what.reply_pieces > 1) &&
 	    !pieces_fit(task, on, plan))
@@ -300,9 +330,10 @@ int host::try_send(rpc *task, endpoint *on)
 	if (rpcrdma_plan_plain(&on->conn, &task->x.retry_limits, &peer_limits_,
 			       task->what.call_length, task->what.reply_max,
 			       &plan))
-		rc = post(task, on, plan, s);
+		rc = post(task, on, plan, false, s);
 	else
-		rc = rpcrdma_core_send_planned(on, task, &peer_limits_, s);
+		rc = rpcrdma_core_send_planned(on, task, &task->x,
+					       &peer_limits_, s);
 	if (rc == -ENOTCONN && !on->is_open())
 		w_.sum.mrs_given_up++;
 	if (rc == -E2BIG) {
@@ -332,23 +363,46 @@ void rpcrdma_port_call_data(struct rpcrdma_ep_core *core, void *call_of,
 	task->owner->call_data(task, static_cast<endpoint *>(core), call);
 }
 
-void rpcrdma_port_call_rest(struct rpcrdma_ep_core *core, void *call_of,
-			    struct rpcrdma_call *call)
+bool rpcrdma_port_call_item(struct rpcrdma_ep_core *core, void *call_of,
+			    struct rpcrdma_call_item *item)
 {
 	auto *task = static_cast<rpc *>(call_of);
 
-	task->owner->call_rest(task, static_cast<endpoint *>(core), call);
+	return task->owner->call_item(task, static_cast<endpoint *>(core),
+				      item);
+}
+
+static int call_post(rpcrdma_ep_core *core, void *call_of,
+		     const rpcrdma_call_plan &plan, bool only_item,
+		     rpcrdma_send *s)
+{
+	auto *task = static_cast<rpc *>(call_of);
+	auto *on = static_cast<endpoint *>(core);
+	const int rc = task->owner->post(task, on, plan, only_item, s);
+
+	if (rc && !list_is_empty(&task->mrs))
+		on->put_mrs(&task->mrs);
+	return rc;
 }
 
 int rpcrdma_port_call_post(struct rpcrdma_ep_core *core, void *call_of,
 			   const struct rpcrdma_call_plan *plan,
 			   struct rpcrdma_send *s)
 {
-	auto *task = static_cast<rpc *>(call_of);
-	auto *on = static_cast<endpoint *>(core);
-	const int rc = task->owner->post(task, on, *plan, s);
+	return call_post(core, call_of, *plan, false, s);
+}
 
-	if (rc && !list_is_empty(&task->mrs))
-		on->put_mrs(&task->mrs);
-	return rc;
+int rpcrdma_port_item_post(struct rpcrdma_ep_core *core, void *call_of,
+			   bool result, u32 inline_length,
+			   struct rpcrdma_send *s)
+{
+	const rpcrdma_call_plan plan = {
+		.format = RPCRDMA_INLINE,
+		.read_item = !result,
+		.write_chunk = result,
+		.reply_chunk = 0,
+		.inline_length = inline_length,
+	};
+
+	return call_post(core, call_of, plan, true, s);
 }

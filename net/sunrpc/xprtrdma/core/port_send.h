@@ -125,25 +125,42 @@ void rpcrdma_port_buffer_free(struct rpcrdma_ep_core *core, void *buf, u64 addr,
 			      u32 size);
 
 /**
- * rpcrdma_port_call_data - get the geometry of a Call, for the fast path of planning
+ * rpcrdma_port_call_item - describe a Call with one DDP-eligible item, for the fast path
+ *	of planning
  * @core: connection
  * @rpc: as passed to rpcrdma_core_send_planned()
- * @call: filled, but for what rpcrdma_port_call_rest() adds
+ * @item: filled
+ *
+ * Context: no lock held.
+ * Return: false if the Call has no such item, or may have several.
+ */
+bool rpcrdma_port_call_item(struct rpcrdma_ep_core *core, void *rpc,
+			    struct rpcrdma_call_item *item);
+
+/**
+ * rpcrdma_port_item_post - map the item of a Call to one MR, encode and send the Call
+ * @core: connection
+ * @rpc: as passed to rpcrdma_core_send_planned()
+ * @result: item.result of rpcrdma_port_call_item(): the item is in a Write chunk,
+ *	otherwise in a Read chunk
+ * @inline_length: bytes of payload in the message, which has Simple Format
+ * @s: context for it
+ *
+ * Context: no lock held.
+ * Return: as rpcrdma_port_call_post().
+ */
+int rpcrdma_port_item_post(struct rpcrdma_ep_core *core, void *rpc, bool result,
+			   u32 inline_length, struct rpcrdma_send *s);
+
+/**
+ * rpcrdma_port_call_data - get the complete geometry of a Call, and the learned limits
+ * @core: connection
+ * @rpc: as passed to rpcrdma_core_send_planned()
+ * @call: filled
  *
  * Context: no lock held.
  */
 void rpcrdma_port_call_data(struct rpcrdma_ep_core *core, void *rpc,
-			    struct rpcrdma_call *call);
-
-/**
- * rpcrdma_port_call_rest - add the segments of complete messages, and the learned limits
- * @core: connection
- * @rpc: as passed to rpcrdma_core_send_planned()
- * @call: from rpcrdma_port_call_data()
- *
- * Context: no lock held.
- */
-void rpcrdma_port_call_rest(struct rpcrdma_ep_core *core, void *rpc,
 			    struct rpcrdma_call *call);
 
 /**

@@ -19,12 +19,6 @@ void rpcrdma_req_put_mrs(struct rpcrdma_req *req);
  * Release the MRs of req->ep, exposed or not. Sleeps until the peer cannot access them.
  */
 void rpcrdma_req_take_back(struct rpcrdma_req *req);
-/*
- * Fill in the fields that rpcrdma_req_call_data() leaves out, and which few Calls need.
- */
-void rpcrdma_req_call_rest(const struct rpcrdma_req *req,
-			   const struct rpcrdma_ep *ep,
-			   struct rpcrdma_call *call);
 /* Wake a task if it sleeps in xprt->pending. Caller holds queue_lock. */
 void rpcrdma_wake_with_status(struct rpc_xprt *xprt, struct rpc_task *task,
 			      int status);

@@ -90,24 +90,11 @@ static noinline int rpcrdma_req_map(struct rpcrdma_req *req,
 	const struct xdr_buf *rcv = &req->rqst.rq_rcv_buf;
 	struct rpcrdma_chunk_range_iter at __uninitialized;
 	struct rpcrdma_chunk_range range __uninitialized;
-	struct rpcrdma_extent ext;
 	int rc;
 
-	if (!req->ep) {
-		rpcrdma_ep_get(ep);
-		req->ep = ep;
-	}
-	if (likely(rpcrdma_chunk_range_only(plan, snd->head[0].iov_len,
-					    &req->x.lists))) {
-		if (plan->write_chunk)
-			snd = rcv;
-		ext = rpcrdma_extent_of_pages(snd->pages, snd->page_base,
-					      snd->page_len);
-		rc = rpcrdma_mrs_map(ep, &req->mrs, &ext, 1, plan->write_chunk,
-				     &req->x.lists);
-		rpcrdma_lists_set_inv_handle(&req->x.lists);
-		return rc;
-	}
+	rpcrdma_lists_init(&req->x.lists);
+	rpcrdma_ep_get(ep);
+	req->ep = ep;
 	at.plan = plan;
 	rpcrdma_xdr_layout(snd, &at.call);
 	rpcrdma_xdr_layout(rcv, &at.reply);
@@ -120,6 +107,28 @@ static noinline int rpcrdma_req_map(struct rpcrdma_req *req,
 			break;
 	}
 	return rc;
+}
+
+/* The same if the only chunk is an item that is planned to fit into one MR */
+static __always_inline int
+rpcrdma_req_map_item(struct rpcrdma_req *req, struct rpcrdma_ep *ep,
+		     const struct rpcrdma_call_plan *plan)
+{
+	const struct xdr_buf *buf = plan->write_chunk ? &req->rqst.rq_rcv_buf :
+							&req->rqst.rq_snd_buf;
+	struct rpcrdma_mr *mr;
+
+	rpcrdma_ep_get(ep);
+	req->ep = ep;
+	mr = rpcrdma_mrs_map_item(ep, &req->mrs, buf->pages, buf->page_base,
+				  buf->page_len, plan->write_chunk);
+	if (IS_ERR(mr))
+		return PTR_ERR(mr);
+	rpcrdma_lists_set_only(&req->x.lists, plan->read_item,
+			       buf->head[0].iov_len, mr->handle, mr->length,
+			       mr->offset);
+	req->x.lists.inv_handle = mr->handle;
+	return 0;
 }
 
 /* Update the counters for a Call that has been sent. */
@@ -183,11 +192,12 @@ rpcrdma_requester_build(struct rpcrdma_send *send, struct rpc_rqst *rqst,
  * Build and send a Call in @send. If the endpoint accepts it, a Reply may complete the
  * RPC before this returns; the rpc_rqst remains, because it is pinned. Inlined where
  * the plan is known, so that most of the code is eliminated.
+ * @only_item: the Call has one chunk, which is planned to fit into one MR
  */
-static __always_inline int rpcrdma_req_post(struct rpcrdma_ep *ep,
-					    struct rpcrdma_req *req,
-					    const struct rpcrdma_call_plan *plan,
-					    struct rpcrdma_send *send)
+static __always_inline int
+rpcrdma_req_post(struct rpcrdma_ep *ep, struct rpcrdma_req *req,
+		 const struct rpcrdma_call_plan *plan, bool only_item,
+		 struct rpcrdma_send *send)
 {
 	bool chunks = rpcrdma_plan_has_chunks(plan);
 	const struct rpcrdma_lists *lists = chunks ? &req->x.lists : NULL;
@@ -195,9 +205,12 @@ static __always_inline int rpcrdma_req_post(struct rpcrdma_ep *ep,
 	struct rpcrdma_stream *stream = NULL;
 	int rc = 0;
 
-	rpcrdma_lists_init(&req->x.lists);
-	if (chunks)
+	if (only_item)
+		rc = rpcrdma_req_map_item(req, ep, plan);
+	else if (chunks)
 		rc = rpcrdma_req_map(req, ep, plan);
+	else
+		rpcrdma_lists_init(&req->x.lists);
 	if (likely(!rc))
 		rc = rpcrdma_requester_build(send, &req->rqst, plan, lists,
 					     &stream);
@@ -220,23 +233,51 @@ out_discard:
 	return rc;
 }
 
+bool rpcrdma_port_call_item(struct rpcrdma_ep_core *core, void *rpc,
+			    struct rpcrdma_call_item *item)
+{
+	const struct rpcrdma_req *req = rpc;
+	const struct xdr_buf *snd = &req->rqst.rq_snd_buf;
+	const struct xdr_buf *rcv = &req->rqst.rq_rcv_buf;
+	const struct xdr_buf *buf = snd;
+
+	item->result = rcv->flags & XDRBUF_READ;
+	if (item->result)
+		buf = rcv;
+	else if (!(snd->flags & XDRBUF_WRITE))
+		return false;
+	item->length = snd->len;
+	item->reply_max = rpcrdma_xdr_room(rcv);
+	item->position = buf->head[0].iov_len;
+	item->offset = offset_in_page(buf->page_base);
+	item->octets = buf->page_len;
+	return rpcrdma_req_may_reduce(req);
+}
+
+int rpcrdma_port_item_post(struct rpcrdma_ep_core *core, void *rpc, bool result,
+			   u32 inline_length, struct rpcrdma_send *send)
+{
+	const struct rpcrdma_call_plan plan = {
+		.format		= RPCRDMA_INLINE,
+		.read_item	= !result,
+		.write_chunk	= result,
+		.inline_length	= inline_length,
+	};
+
+	return rpcrdma_req_post(rpcrdma_ep_of(core), rpc, &plan, true, send);
+}
+
 void rpcrdma_port_call_data(struct rpcrdma_ep_core *core, void *rpc,
 			    struct rpcrdma_call *call)
 {
 	rpcrdma_req_call_data(rpc, rpcrdma_ep_of(core), call);
 }
 
-void rpcrdma_port_call_rest(struct rpcrdma_ep_core *core, void *rpc,
-			    struct rpcrdma_call *call)
-{
-	rpcrdma_req_call_rest(rpc, rpcrdma_ep_of(core), call);
-}
-
 int rpcrdma_port_call_post(struct rpcrdma_ep_core *core, void *rpc,
 			   const struct rpcrdma_call_plan *plan,
 			   struct rpcrdma_send *send)
 {
-	return rpcrdma_req_post(rpcrdma_ep_of(core), rpc, plan, send);
+	return rpcrdma_req_post(rpcrdma_ep_of(core), rpc, plan, false, send);
 }
 
 /* Try to send once. On -EAGAIN write_space() will be called. */
@@ -256,8 +297,9 @@ static __always_inline int rpcrdma_requester_try(struct rpcrdma_requester *r,
 				      &r->learned, rqst->rq_snd_buf.len,
 				      rpcrdma_xdr_room(&rqst->rq_rcv_buf),
 				      &plan)))
-		return rpcrdma_req_post(ep, req, &plan, send);
-	return rpcrdma_core_send_planned(&ep->core, req, &r->learned, send);
+		return rpcrdma_req_post(ep, req, &plan, false, send);
+	return rpcrdma_core_send_planned(&ep->core, req, &req->x, &r->learned,
+					 send);
 }
 
 /*

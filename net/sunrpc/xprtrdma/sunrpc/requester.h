@@ -115,53 +115,18 @@ static inline struct rpcrdma_req *rpcrdma_rqst_req(struct rpc_rqst *rqst)
 	return container_of(rqst, struct rpcrdma_req, rqst);
 }
 
-/* Count the segments for the page data of @buf. */
-static inline u32 rpcrdma_req_count_pages(const struct rpcrdma_mr_limits *limits,
-					  const struct xdr_buf *buf)
+/* Return false if integrity or privacy require the complete messages (11.2.2). */
+static inline bool rpcrdma_req_may_reduce(const struct rpcrdma_req *req)
 {
-	return rpcrdma_mr_count(limits, offset_in_page(buf->page_base),
-				buf->page_len);
+	return req->rqst.rq_cred &&
+	       !test_bit(RPCAUTH_AUTH_DATATOUCH,
+			 &req->rqst.rq_cred->cr_auth->au_flags);
 }
 
-/*
- * Fill in the geometry of its Call for the engine, except for the segments of complete
- * messages and what was refused before. Inline, because every Call with chunks needs it.
- */
-static __always_inline void rpcrdma_req_call_data(const struct rpcrdma_req *req,
-						  const struct rpcrdma_ep *ep,
-						  struct rpcrdma_call *call)
-{
-	const struct rpc_rqst *rqst = &req->rqst;
-	const struct xdr_buf *snd = &rqst->rq_snd_buf;
-	const struct xdr_buf *rcv = &rqst->rq_rcv_buf;
-	struct rpcrdma_mr_limits limits = rpcrdma_mrs_limits(ep);
-	/* Integrity and privacy require the complete messages (11.2.2). */
-	bool ddp = rqst->rq_cred &&
-		   !test_bit(RPCAUTH_AUTH_DATATOUCH,
-			     &rqst->rq_cred->cr_auth->au_flags);
-	bool item = ddp && (snd->flags & XDRBUF_WRITE);
-	/*
-	 * sunrpc provides an upper bound for the size of a Reply. Only for file data is
-	 * the Reply likely to be of that size: lists, ACLs and links seldom are.
-	 */
-	bool bulk = rcv->flags & XDRBUF_READ;
-
-	*call = (struct rpcrdma_call){
-		.xid		= be32_to_cpu(rqst->rq_xid),
-		.length		= snd->len,
-		.item_position	= item ? snd->head[0].iov_len : 0,
-		.item_length	= item ? snd->page_len : 0,
-		.reply_max	= rpcrdma_xdr_room(rcv),
-		.result_max	= ddp && bulk ? rcv->page_len : 0,
-		.item_segs	= rpcrdma_req_count_pages(&limits, snd),
-		.result_segs	= rpcrdma_req_count_pages(&limits, rcv),
-		.reverse	= rqst->rq_xprt->bc_xprt != NULL,
-		.ddp		= ddp,
-		.bulk		= bulk,
-		.retry_limits	= req->x.retry_limits,
-	};
-	rpcrdma_call_limit_mrs(call, &ep->core.mrs.pool);
-}
+/* Fill in the geometry of its Call, and what was refused before, for the engine. */
+void rpcrdma_req_call_data(const struct rpcrdma_req *req,
+			   const struct rpcrdma_ep *ep,
+			   struct rpcrdma_call *call);
 
 /* Operations of the rpc_xprt: a slot for a task, and buffers for its RPC */
 void rpcrdma_requester_alloc_slot(struct rpc_xprt *xprt, struct rpc_task *task);

@@ -416,7 +416,6 @@ static int rpcrdma_req_refused(struct rpcrdma_req *req, struct rpcrdma_ep *ep,
 	struct rpcrdma_call call;
 
 	rpcrdma_req_call_data(req, ep, &call);
-	rpcrdma_req_call_rest(req, ep, &call);
 	/*
 	 * Learn the limit for all following Calls, and for this one if it is sent as
 	 * another RPC.

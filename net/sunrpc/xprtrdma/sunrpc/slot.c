@@ -310,6 +310,14 @@ void rpcrdma_requester_buf_free(struct rpc_task *task)
 
 /* ---- The RPC of a slot ---- */
 
+/* Count the segments for the page data of @buf. */
+static u32 rpcrdma_req_count_pages(const struct rpcrdma_mr_limits *limits,
+				   const struct xdr_buf *buf)
+{
+	return rpcrdma_mr_count(limits, offset_in_page(buf->page_base),
+				buf->page_len);
+}
+
 /* Count the segments for @len bytes of @buf, of which @pages are for all page data. */
 static u32 rpcrdma_req_count(const struct rpcrdma_mr_limits *limits,
 			     const struct xdr_buf *buf, u32 len, u32 pages)
@@ -325,19 +333,42 @@ static u32 rpcrdma_req_count(const struct rpcrdma_mr_limits *limits,
 				len - head_len - page_len);
 }
 
-void rpcrdma_req_call_rest(const struct rpcrdma_req *req,
+void rpcrdma_req_call_data(const struct rpcrdma_req *req,
 			   const struct rpcrdma_ep *ep,
 			   struct rpcrdma_call *call)
 {
 	const struct rpc_rqst *rqst = &req->rqst;
+	const struct xdr_buf *snd = &rqst->rq_snd_buf;
+	const struct xdr_buf *rcv = &rqst->rq_rcv_buf;
 	struct rpcrdma_requester *r = rpcrdma_xprt_requester(rqst->rq_xprt);
 	struct rpcrdma_mr_limits limits = rpcrdma_mrs_limits(ep);
+	bool ddp = rpcrdma_req_may_reduce(req);
+	bool item = ddp && (snd->flags & XDRBUF_WRITE);
+	/*
+	 * sunrpc provides an upper bound for the size of a Reply. Only for file data is
+	 * the Reply likely to be of that size: lists, ACLs and links seldom are.
+	 */
+	bool bulk = rcv->flags & XDRBUF_READ;
 
-	call->call_segs = rpcrdma_req_count(&limits, &rqst->rq_snd_buf,
-					    call->length, call->item_segs);
-	call->reply_segs = rpcrdma_req_count(&limits, &rqst->rq_rcv_buf,
-					     call->reply_max,
+	*call = (struct rpcrdma_call){
+		.xid		= be32_to_cpu(rqst->rq_xid),
+		.length		= snd->len,
+		.item_position	= item ? snd->head[0].iov_len : 0,
+		.item_length	= item ? snd->page_len : 0,
+		.reply_max	= rpcrdma_xdr_room(rcv),
+		.result_max	= ddp && bulk ? rcv->page_len : 0,
+		.item_segs	= rpcrdma_req_count_pages(&limits, snd),
+		.result_segs	= rpcrdma_req_count_pages(&limits, rcv),
+		.reverse	= rqst->rq_xprt->bc_xprt != NULL,
+		.ddp		= ddp,
+		.bulk		= bulk,
+		.retry_limits	= req->x.retry_limits,
+	};
+	call->call_segs = rpcrdma_req_count(&limits, snd, call->length,
+					    call->item_segs);
+	call->reply_segs = rpcrdma_req_count(&limits, rcv, call->reply_max,
 					     call->result_segs);
+	rpcrdma_call_limit_mrs(call, &ep->core.mrs.pool);
 
 	if (likely(!rpcrdma_peer_limits_any(&r->learned)))
 		return;

@@ -77,6 +77,15 @@ int rpcrdma_mrs_map(struct rpcrdma_ep *ep, struct list_head *mrs,
 		    bool remote_write, struct rpcrdma_lists *lists);
 
 /*
+ * The same for @length bytes of data that starts at byte @offset of @pages, and which is
+ * planned to fit into one MR. Return the MR, or an ERR_PTR.
+ */
+struct rpcrdma_mr *rpcrdma_mrs_map_item(struct rpcrdma_ep *ep,
+					struct list_head *mrs,
+					struct page **pages, u32 offset,
+					u32 length, bool remote_write);
+
+/*
  * Record that the peer has invalidated @handle. Return true if @handle belongs to an
  * exposed MR in @mrs; the MR is no longer exposed then.
  */

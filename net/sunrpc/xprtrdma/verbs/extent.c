@@ -37,17 +37,19 @@ static __always_inline bool rpcrdma_page_follows(const struct page *before,
 }
 
 /*
- * Describe @octets bytes of @ext, starting at byte @at, with elements of at most @most
- * bytes, a multiple of the page size. Return the number of elements, or 0 if a page is
- * missing.
+ * Describe @octets bytes, at least 1, of the data in @pages, starting at byte @at, with
+ * elements of at most @most bytes, a multiple of the page size. The last element is not
+ * marked. Return the number of elements, or 0 if a page is missing.
  */
-static u32 rpcrdma_extent_pages(const struct rpcrdma_extent *ext, u32 at,
-				u32 octets, u32 most, struct scatterlist *sg)
+u32 rpcrdma_sg_of_pages(struct page **pages, u32 at, u32 octets, u32 most,
+			struct scatterlist *sg)
 {
 	u32 offset = offset_in_page(at), end = offset + octets;
-	struct page **pages = ext->pages + (at >> PAGE_SHIFT);
-	struct page **last = pages + DIV_ROUND_UP(end, PAGE_SIZE);
 	struct scatterlist *first = sg;
+	struct page **last;
+
+	pages += at >> PAGE_SHIFT;
+	last = pages + DIV_ROUND_UP(end, PAGE_SIZE);
 
 	/*
 	 * First as if all pages were whole; then the elements at the ends are
@@ -95,7 +97,8 @@ u32 rpcrdma_extent_all(const struct rpcrdma_extent *ext, u32 most,
 		       struct scatterlist *sg)
 {
 	u32 nents = ext->pages ?
-		rpcrdma_extent_pages(ext, ext->offset, ext->length, most, sg) :
+		rpcrdma_sg_of_pages(ext->pages, ext->offset, ext->length, most,
+				    sg) :
 		rpcrdma_extent_linear(ext, ext->offset, ext->length, most, sg);
 
 	if (likely(nents))
@@ -121,7 +124,7 @@ u32 rpcrdma_extent_take(struct rpcrdma_extent_pos *pos, u32 octets, u32 most,
 		at = ext->offset + pos->done;
 		n = min(octets, ext->length - pos->done);
 		nents = ext->pages ?
-			rpcrdma_extent_pages(ext, at, n, most, &sg[all]) :
+			rpcrdma_sg_of_pages(ext->pages, at, n, most, &sg[all]) :
 			rpcrdma_extent_linear(ext, at, n, most, &sg[all]);
 		if (unlikely(!nents))
 			return 0;

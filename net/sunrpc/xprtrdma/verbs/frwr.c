@@ -216,59 +216,49 @@ int rpcrdma_port_mr_map(struct rpcrdma_ep_core *core, struct rpcrdma_mr *m,
 	return rpcrdma_mr_register(ep, mr, nr, remote_write) ?: pos->nr != 0;
 }
 
-/* Fast path of rpcrdma_mrs_map(): @ext fits into one MR. */
-static __always_inline int
-rpcrdma_mrs_map_one(struct rpcrdma_ep *ep, struct list_head *mrs,
-		    const struct rpcrdma_extent *ext,
-		    const struct rpcrdma_mr_limits *limits, bool remote_write,
-		    struct rpcrdma_lists *lists)
-{
-	struct rpcrdma_mr *m = rpcrdma_core_mr_take(&ep->core, mrs);
-	struct verbs_mr *mr = container_of(m, struct verbs_mr, core);
-	u32 nr;
-	int rc;
-
-	if (unlikely(!m))
-		return -EAGAIN;
-	nr = rpcrdma_extent_all(ext, ep->max_element, mr->sg);
-	rc = rpcrdma_mr_register(ep, mr, nr, remote_write);
-	if (unlikely(rc))
-		return rpcrdma_core_mr_not_mapped(&ep->core, limits, rc);
-	return rpcrdma_lists_add_only_segment(lists, m->handle, m->length,
-					      m->offset) ? -EMSGSIZE : 0;
-}
-
-/* Otherwise */
-static noinline int rpcrdma_mrs_map_more(struct rpcrdma_ep *ep,
-					 struct list_head *mrs,
-					 const struct rpcrdma_extent *ext,
-					 u32 nr, bool remote_write,
-					 struct rpcrdma_lists *lists)
-{
-	struct rpcrdma_extent_pos pos = { .ext = ext, .nr = nr };
-
-	if (unlikely(!nr))
-		return 0;
-	return rpcrdma_core_mrs_map(&ep->core, mrs, &pos, remote_write, lists);
-}
-
 int rpcrdma_mrs_map(struct rpcrdma_ep *ep, struct list_head *mrs,
 		    const struct rpcrdma_extent *ext, u32 nr,
 		    bool remote_write, struct rpcrdma_lists *lists)
 {
-	struct rpcrdma_mr_limits limits = rpcrdma_mrs_limits(ep);
-	int rc;
+	struct rpcrdma_extent_pos pos = { .ext = ext, .nr = nr };
+	int rc = 0;
 
 	if (!rpcrdma_ep_enter(ep))
 		return -ENOTCONN;
-	if (likely(nr == 1 &&
-		   rpcrdma_mr_is_one(&limits, ext->offset, ext->length)))
-		rc = rpcrdma_mrs_map_one(ep, mrs, ext, &limits, remote_write,
-					 lists);
-	else
-		rc = rpcrdma_mrs_map_more(ep, mrs, ext, nr, remote_write, lists);
+	if (likely(nr))
+		rc = rpcrdma_core_mrs_map(&ep->core, mrs, &pos, remote_write,
+					  lists);
 	rpcrdma_ep_leave(ep);
 	return rc;
+}
+
+struct rpcrdma_mr *rpcrdma_mrs_map_item(struct rpcrdma_ep *ep,
+					struct list_head *mrs,
+					struct page **pages, u32 offset,
+					u32 length, bool remote_write)
+{
+	struct rpcrdma_mr *m;
+	struct verbs_mr *mr;
+	int rc = -EAGAIN;
+	u32 nr;
+
+	if (!rpcrdma_ep_enter(ep))
+		return ERR_PTR(-ENOTCONN);
+	m = rpcrdma_core_mr_take(&ep->core, mrs);
+	if (likely(m)) {
+		mr = container_of(m, struct verbs_mr, core);
+		nr = rpcrdma_sg_of_pages(pages, offset, length, ep->max_element,
+					 mr->sg);
+		if (likely(nr))
+			sg_mark_end(&mr->sg[nr - 1]);
+		rc = rpcrdma_mr_register(ep, mr, nr, remote_write);
+		if (unlikely(rc))
+			rc = rpcrdma_core_item_not_mapped(&ep->core,
+							  offset_in_page(offset),
+							  length, rc);
+	}
+	rpcrdma_ep_leave(ep);
+	return unlikely(rc) ? ERR_PTR(rc) : m;
 }
 
 void rpcrdma_port_chain_mrs(struct rpcrdma_send *s,

@@ -205,6 +205,8 @@ struct rpcrdma_extent_pos {
 
 u32 rpcrdma_extent_take(struct rpcrdma_extent_pos *pos, u32 octets, u32 most,
 			struct scatterlist *sg);
+u32 rpcrdma_sg_of_pages(struct page **pages, u32 at, u32 octets, u32 most,
+			struct scatterlist *sg);
 u32 rpcrdma_extent_all(const struct rpcrdma_extent *ext, u32 most,
 		       struct scatterlist *sg);
 u32 rpcrdma_extents_count(const struct rpcrdma_extent_pos *pos, u32 octets);

@@ -154,6 +154,13 @@ bool reduce_limits(rpcrdma_ep_core *core, const rpcrdma_mr_limits *used)
 	return mr;
 }
 
+/* Have the caller, and other waiters, plan again with lower limits. Return the errno. */
+int plan_again(rpcrdma_ep_core *core)
+{
+	run_actions(core, RPCRDMA_POOL_NOTIFY);
+	return -E_AGAIN;
+}
+
 /*
  * The device mapped less into an MR than @limits permit. Lower the limits, so that the
  * caller plans and maps again.
@@ -164,9 +171,16 @@ int split_finer(rpcrdma_ep_core *core, const rpcrdma_mr_limits *limits)
 		rpcrdma_port_count(core, RPCRDMA_COUNT_MAP_FAILURES);
 		return -E_IO;
 	}
-	/* Notify the caller, and other waiters, which retry as well. */
-	run_actions(core, RPCRDMA_POOL_NOTIFY);
-	return -E_AGAIN;
+	return plan_again(core);
+}
+
+/* Return the errno for the failure @rc to map memory into an MR. */
+int not_mapped(rpcrdma_ep_core *core, const rpcrdma_mr_limits *limits, int rc)
+{
+	if (rc == -E_IO)
+		return split_finer(core, limits);
+	rpcrdma_port_count(core, RPCRDMA_COUNT_MAP_FAILURES);
+	return rc;
 }
 
 rpcrdma_inv *inv_of(rpcrdma_work *work)
@@ -233,7 +247,7 @@ int rpcrdma_core_mrs_map(struct rpcrdma_ep_core *core, struct list_head *mrs,
 		more = rpcrdma_port_mr_map(core, mr, &limits, pos,
 					   remote_write);
 		if (more < 0) [[unlikely]]
-			return rpcrdma_core_mr_not_mapped(core, &limits, more);
+			return not_mapped(core, &limits, more);
 		if (rpcrdma_lists_add_segment(lists, mr->handle, mr->length,
 					      mr->offset))
 			return -E_MSGSIZE;
@@ -247,13 +261,15 @@ struct rpcrdma_mr *rpcrdma_core_mr_take(struct rpcrdma_ep_core *core,
 	return take_for(core, mrs);
 }
 
-int rpcrdma_core_mr_not_mapped(struct rpcrdma_ep_core *core,
-			       const struct rpcrdma_mr_limits *limits, int rc)
+int rpcrdma_core_item_not_mapped(struct rpcrdma_ep_core *core, u32 offset,
+				 u32 octets, int rc)
 {
-	if (rc == -E_IO)
-		return split_finer(core, limits);
-	rpcrdma_port_count(core, RPCRDMA_COUNT_MAP_FAILURES);
-	return rc;
+	const rpcrdma_mr_limits limits = rpcrdma_core_mrs_limits(core);
+
+	/* Another context has lowered the limits since the Call was planned. */
+	if (rc == -E_IO && !rpcrdma_mr_is_one(&limits, offset, octets))
+		return plan_again(core);
+	return not_mapped(core, &limits, rc);
 }
 
 bool rpcrdma_core_mrs_invalidated(struct list_head *mrs, u32 handle)

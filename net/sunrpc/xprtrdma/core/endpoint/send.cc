@@ -34,6 +34,7 @@
  * lock. A Call is planned and mapped without the lock.
  */
 #include "../queue/send_queue.hh"
+#include "../rpc/plan_call.hh"
 #include "../wire/xdr.hh"
 #include "endpoint.hh"
 
@@ -77,6 +78,38 @@ int send_reply_after(rpcrdma_ep_core *core, rpcrdma_send *s,
 		return -E_NOTCONN;
 	rpcrdma_conn_count(&core->conn, RPCRDMA_KIND_REPLY, format, lists);
 	return 0;
+}
+
+/*
+ * Return true if a Call cannot be sent now; write space will be notified. A Call that
+ * others precede asks before its memory is mapped, because it may be refused any number
+ * of times.
+ */
+[[gnu::always_inline]] inline bool must_wait(rpcrdma_ep_core *core, bool chunks)
+{
+	return rpcrdma_sq_must_ask(&core->sq, chunks) &&
+	       !rpcrdma_core_may_call(core);
+}
+
+/*
+ * Plan a Call without its complete geometry: one item, which fits into one MR, in a
+ * chunk. Return false if anything about the Call, its peer or its MRs is unusual.
+ */
+[[gnu::always_inline]] inline bool
+plan_only_item(rpcrdma_ep_core *core, void *rpc, const rpcrdma_xact *x,
+	       const rpcrdma_peer_limits *learned, rpcrdma_call_plan *plan)
+{
+	const rpcrdma_mr_limits limits = rpcrdma_core_mrs_limits(core);
+	rpcrdma_call_item item;
+
+	return core->conn.cfg.client && uses_chunks(&core->conn) &&
+	       !rpcrdma_peer_limits_any(learned) &&
+	       !x->retry_limits.retried_errors &&
+	       !rpcrdma_mr_pool_is_starved(&core->mrs.pool) &&
+	       rpcrdma_port_call_item(core, rpc, &item) &&
+	       item.octets <= RPCRDMA_MAX_CHUNK_OCTETS &&
+	       rpcrdma_mr_is_one(&limits, item.offset, item.octets) &&
+	       plan_item(&core->conn, item, plan);
 }
 
 } // namespace
@@ -175,32 +208,23 @@ int rpcrdma_core_call_refused(struct rpcrdma_ep_core *core,
 				    retry_limits);
 }
 
-/*
- * The fast path needs only a part of the Call's geometry. A Call that others precede asks
- * before its memory is mapped, because it may be refused any number of times.
- */
-int rpcrdma_core_send_planned(struct rpcrdma_ep_core *core, void *rpc,
-			      const struct rpcrdma_peer_limits *learned,
-			      struct rpcrdma_send *s)
+/* rpcrdma_core_send_planned() of a Call that may be any */
+[[gnu::noinline]] static int send_any(struct rpcrdma_ep_core *core, void *rpc,
+				      struct rpcrdma_send *s)
 {
 	struct rpcrdma_call call;
 	struct rpcrdma_call_plan plan;
 	int rc;
 
 	rpcrdma_port_call_data(core, rpc, &call);
-	if (rpcrdma_peer_limits_any(learned) ||
-	    !rpcrdma_plan_one_chunk(&core->conn, &call, &plan)) [[unlikely]] {
-		rpcrdma_port_call_rest(core, rpc, &call);
-		rc = rpcrdma_plan_call(&core->conn, &call, &plan);
-		if (rc == -E_NOBUFS) {
-			rpcrdma_core_close(core, TOO_FEW_MRS);
-			return -E_NOTCONN;
-		}
-		if (rc)
-			return rc;
+	rc = rpcrdma_plan_call(&core->conn, &call, &plan);
+	if (rc == -E_NOBUFS) {
+		rpcrdma_core_close(core, TOO_FEW_MRS);
+		return -E_NOTCONN;
 	}
-	if (rpcrdma_sq_must_ask(&core->sq, rpcrdma_plan_has_chunks(&plan)) &&
-	    !rpcrdma_core_may_call(core))
+	if (rc)
+		return rc;
+	if (must_wait(core, rpcrdma_plan_has_chunks(&plan)))
 		return -E_AGAIN;
 	rc = rpcrdma_port_call_post(core, rpc, &plan, s);
 	if (rc != -E_NOMEM || plan.format != RPCRDMA_CONTINUED) [[likely]]
@@ -213,6 +237,21 @@ int rpcrdma_core_send_planned(struct rpcrdma_ep_core *core, void *rpc,
 	if (rpcrdma_plan_call(&core->conn, &call, &plan))
 		return rc;
 	return rpcrdma_port_call_post(core, rpc, &plan, s);
+}
+
+int rpcrdma_core_send_planned(struct rpcrdma_ep_core *core, void *rpc,
+			      const struct rpcrdma_xact *x,
+			      const struct rpcrdma_peer_limits *learned,
+			      struct rpcrdma_send *s)
+{
+	struct rpcrdma_call_plan plan;
+
+	if (!plan_only_item(core, rpc, x, learned, &plan)) [[unlikely]]
+		return send_any(core, rpc, s);
+	if (must_wait(core, true))
+		return -E_AGAIN;
+	return rpcrdma_port_item_post(core, rpc, plan.write_chunk,
+				      plan.inline_length, s);
 }
 
 int rpcrdma_core_send_call(struct rpcrdma_ep_core *core, struct rpcrdma_send *s,

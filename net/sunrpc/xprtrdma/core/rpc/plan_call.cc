@@ -29,6 +29,7 @@
  * Call, too, and it is planned again.
  */
 #include "../wire/codec.hh"
+#include "plan_call.hh"
 
 namespace rpcrdma
 {
@@ -406,12 +407,10 @@ bool may_reduce(const struct rpcrdma_conn *conn,
 {
 	const struct rpcrdma_retry_limits &r = call->retry_limits;
 
-	return conn->state == RPCRDMA_CONN_OPEN && call->ddp &&
+	return uses_chunks(conn) && call->ddp &&
 	       !(call->reverse || call->few_mrs) &&
 	       !(call->whole_writes || call->reply_chunk_from) &&
-	       !(r.reply_needed || r.few_reads || r.no_writes) &&
-	       conn->peer.rssiz && !conn->cfg.no_mrs &&
-	       __atomic_load_n(&conn->peer.rcsiz, __ATOMIC_RELAXED);
+	       !(r.reply_needed || r.few_reads || r.no_writes);
 }
 
 /*
@@ -459,40 +458,19 @@ bool rpcrdma_plan_one_chunk(const struct rpcrdma_conn *conn,
 			    const struct rpcrdma_call *call,
 			    struct rpcrdma_call_plan *plan)
 {
-	constexpr u32 chunk = ONE_CHUNK_OCTETS - EMPTY_CHUNKS_OCTETS;
-	const u32 send = rpcrdma_plain_send_room(conn);
-	const u32 recv = rpcrdma_plain_recv_room(conn);
-	const bool reply_fits = call->reply_max <= recv;
-	u32 sent = call->length;
+	const bool result = call->reply_max > rpcrdma_plain_recv_room(conn);
+	const rpcrdma_call_item item = {
+		.length = call->length,
+		.reply_max = call->reply_max,
+		.position = call->item_position,
+		.offset = 0,
+		.octets = result ? call->result_max : call->item_length,
+		.result = result,
+	};
 
-	if (!may_reduce(conn, call))
-		return false;
-	if (reply_fits) {
-		const u32 position = call->item_position;
-
-		if (sent <= send || call->item_segs != 1 ||
-		    !call->item_length || position < RPC_MIN_OCTETS ||
-		    position % sizeof(u32) || position >= sent ||
-		    call->item_length > sent - position)
-			return false;
-		sent -= reduced_by(sent, position, call->item_length);
-	} else {
-		const u64 result = roundup4(call->result_max);
-
-		if (call->result_segs != 1 || !call->result_max)
-			return false;
-		if (result < call->reply_max &&
-		    call->reply_max - result + chunk > recv)
-			return false;
-	}
-	if (sent + chunk > send)
-		return false;
-	plan->format = RPCRDMA_INLINE;
-	plan->read_item = reply_fits;
-	plan->write_chunk = !reply_fits;
-	plan->reply_chunk = 0;
-	plan->inline_length = sent;
-	return true;
+	return may_reduce(conn, call) &&
+	       (result ? call->result_segs : call->item_segs) == 1 &&
+	       plan_item(conn, item, plan);
 }
 
 /*

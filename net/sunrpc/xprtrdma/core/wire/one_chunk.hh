@@ -32,41 +32,12 @@ encode_segment(xdr_writer out, const struct rpcrdma_segment &seg)
 	return out;
 }
 
-/*
- * Set the counts for one chunk, as constants. has_chunks() reads three of these fields
- * as one word, and a processor that has just written them one by one would stall on
- * that read. The compiler stores constants with one instruction.
- */
-[[gnu::always_inline]] static inline void one_chunk(struct rpcrdma_lists *lists,
-						    bool read)
-{
-	lists->nr_segs = 1;
-	if (read) {
-		lists->nr_reads = 1;
-		lists->nr_writes = 0;
-		lists->has_reply = 0;
-	} else {
-		lists->nr_reads = 0;
-		lists->nr_writes = 1;
-		lists->has_reply = 0;
-	}
-}
-
 /* Return true if @max permits a chunk of the segment @seg only. */
 [[gnu::always_inline]] static inline bool
 takes_segment(const list_limits &max, const struct rpcrdma_segment &seg)
 {
 	return max.segs && seg.length <= max.segment &&
 	       seg.length <= RPCRDMA_MAX_CHUNK_OCTETS;
-}
-
-/* Return a chunk of the first segment only. */
-[[gnu::always_inline]] static inline struct rpcrdma_chunk
-only_chunk(u32 position, u32 length)
-{
-	return {
-		.position = position, .length = length, .first = 0, .count = 1
-	};
 }
 
 /*
@@ -94,9 +65,8 @@ decode_one(xdr_reader in, const list_limits &max, struct rpcrdma_lists *lists)
 		    position % sizeof(u32) || !max.reads ||
 		    !takes_segment(max, seg))
 			return false;
-		lists->reads[0] = only_chunk(position, seg.length);
-		lists->segs[0] = seg;
-		one_chunk(lists, true);
+		rpcrdma_lists_set_only(lists, true, position, seg.handle,
+				       seg.length, seg.offset);
 		return true;
 	}
 	if (more || in.word() != 1 || in.word() != 1)
@@ -106,9 +76,8 @@ decode_one(xdr_reader in, const list_limits &max, struct rpcrdma_lists *lists)
 
 	if ((in.word() | in.word()) || !max.writes || !takes_segment(max, seg))
 		return false;
-	lists->writes[0] = only_chunk(0, seg.length);
-	lists->segs[0] = seg;
-	one_chunk(lists, false);
+	rpcrdma_lists_set_only(lists, false, 0, seg.handle, seg.length,
+			       seg.offset);
 	return true;
 }
 
