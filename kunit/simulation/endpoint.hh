@@ -212,6 +212,9 @@ public:
 	int begin(rpcrdma_send *s, enum rpcrdma_kind kind,
 		  enum rpcrdma_format format, u32 xid, u32 octets,
 		  const rpcrdma_lists *lists);
+	/* The same for rpcrdma_core_send_begin_one() */
+	int begin_one(rpcrdma_send *s, enum rpcrdma_kind kind, u32 xid,
+		      u32 octets, const rpcrdma_lists *lists);
 	int send_call(rpcrdma_send *s, list_head *mrs,
 		      enum rpcrdma_format format, const rpcrdma_lists *lists,
 		      rpcrdma_xact *x);

@@ -91,6 +91,17 @@ int endpoint::begin(rpcrdma_send *s, enum rpcrdma_kind kind,
 	return rc;
 }
 
+int endpoint::begin_one(rpcrdma_send *s, enum rpcrdma_kind kind, u32 xid,
+			u32 octets, const rpcrdma_lists *lists)
+{
+	int rc;
+
+	do {
+		rc = rpcrdma_core_send_begin_one(s, kind, xid, octets, lists);
+	} while (rc == -ENOMEM);
+	return rc;
+}
+
 int endpoint::send_call(rpcrdma_send *s, list_head *list,
 			enum rpcrdma_format format, const rpcrdma_lists *lists,
 			rpcrdma_xact *x)

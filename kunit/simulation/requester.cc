@@ -290,8 +290,12 @@ int host::post(rpc *task, endpoint *on, const rpcrdma_call_plan &plan,
 		if (rc)
 			rpcrdma_core_stream_free(st);
 	} else {
-		rc = on->begin(s, RPCRDMA_KIND_CALL, format, task->xid,
-			       static_cast<u32>(payload.size()), lists);
+		const u32 octets = static_cast<u32>(payload.size());
+
+		rc = only_item ? on->begin_one(s, RPCRDMA_KIND_CALL, task->xid,
+					       octets, lists) :
+				 on->begin(s, RPCRDMA_KIND_CALL, format,
+					   task->xid, octets, lists);
 		if (rc)
 			return rc;
 		if (s->len > rpcrdma_conn_limits(&on->conn).send_inline)

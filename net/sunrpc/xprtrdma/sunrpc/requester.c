@@ -158,12 +158,13 @@ rpcrdma_req_account(struct rpcrdma_req *req,
 
 /*
  * Encode the Call: one message, or *@stream for a continued one. Each message of a
- * continued Call gets a Send context when it is sent. @lists: NULL for none.
+ * continued Call gets a Send context when it is sent. @lists: NULL for none. @only_item:
+ * see rpcrdma_req_post().
  * Return: 0 or a negative errno.
  */
 static __always_inline int
 rpcrdma_requester_build(struct rpcrdma_send *send, struct rpc_rqst *rqst,
-			const struct rpcrdma_call_plan *plan,
+			const struct rpcrdma_call_plan *plan, bool only_item,
 			const struct rpcrdma_lists *lists,
 			struct rpcrdma_stream **stream)
 {
@@ -171,9 +172,16 @@ rpcrdma_requester_build(struct rpcrdma_send *send, struct rpc_rqst *rqst,
 	int rc;
 
 	if (likely(plan->format != RPCRDMA_CONTINUED)) {
-		rc = rpcrdma_core_send_begin(send, RPCRDMA_KIND_CALL,
-					     plan->format, xid,
-					     plan->inline_length, lists);
+		if (only_item)
+			rc = rpcrdma_core_send_begin_one(send,
+							 RPCRDMA_KIND_CALL, xid,
+							 plan->inline_length,
+							 lists);
+		else
+			rc = rpcrdma_core_send_begin(send, RPCRDMA_KIND_CALL,
+						     plan->format, xid,
+						     plan->inline_length,
+						     lists);
 		if (likely(!rc && plan->format != RPCRDMA_SPECIAL))
 			rpcrdma_xdr_copy_call(&rqst->rq_snd_buf, plan,
 					      send->buf + send->header_len);
@@ -212,8 +220,8 @@ rpcrdma_req_post(struct rpcrdma_ep *ep, struct rpcrdma_req *req,
 	else
 		rpcrdma_lists_init(&req->x.lists);
 	if (likely(!rc))
-		rc = rpcrdma_requester_build(send, &req->rqst, plan, lists,
-					     &stream);
+		rc = rpcrdma_requester_build(send, &req->rqst, plan, only_item,
+					     lists, &stream);
 	if (unlikely(rc))
 		goto out_discard;
 

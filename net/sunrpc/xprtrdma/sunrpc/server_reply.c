@@ -215,9 +215,8 @@ rpcrdma_svc_send_one_chunk(struct svc_rqst *rqstp, struct rpcrdma_svc_conn *conn
 						 sizeof(__be32))) ||
 	    !rpcrdma_plan_reply_one(&ep->core.conn, &rv->rx.lists, res->len,
 				    item, &plan) ||
-	    rpcrdma_core_send_begin(s, RPCRDMA_KIND_REPLY, RPCRDMA_INLINE,
-				    rv->rx.xid, plan.inline_length,
-				    &plan.lists))
+	    rpcrdma_core_send_begin_one(s, RPCRDMA_KIND_REPLY, rv->rx.xid,
+					plan.inline_length, &plan.lists))
 		return 1;
 	/* The head's page is not written from. */
 	rw = rpcrdma_reply_write_one(ep, &plan.lists, res, item->length, pages,

@@ -195,13 +195,8 @@ u32 rpcrdma_encode_rpc(const struct rpcrdma_conn *conn, void *buf, u32 size,
 	/* Fast path: the usual message with a chunk */
 	if (format == RPCRDMA_INLINE && !more && lists &&
 	    has_one_segment(lists) && conn->version == RPCRDMA_VERS_2 &&
-	    size >= v2::ONE_CHUNK_HEADER_OCTETS) [[likely]] {
-		xdr_writer out{ buf };
-
-		out = v2::encode_prefix(out, xid, RDMA2_MSG, flags);
-		out.word(lists->inv_handle);
-		return encode_one(out, lists).offset();
-	}
+	    size >= v2::ONE_CHUNK_HEADER_OCTETS) [[likely]]
+		return encode_one_header(buf, kind, xid, lists);
 	if (more)
 		flags |= RDMA2_F_MORE;
 	return rpcrdma_encode_header(conn, buf, size, xid, htype, flags, lists);

@@ -6,6 +6,7 @@
 #ifndef RPCRDMA_CORE_ONE_CHUNK_HH
 #define RPCRDMA_CORE_ONE_CHUNK_HH
 
+#include "codec_v2.hh"
 #include "list_codec.hh"
 
 namespace rpcrdma
@@ -108,6 +109,23 @@ encode_one(xdr_writer out, const struct rpcrdma_lists *lists)
 	out.word(0);
 	out.word(0);
 	return out;
+}
+
+/*
+ * Write the header of a message of version 2 in one piece with @lists, for which
+ * has_one_segment() is true. Return its length, v2::ONE_CHUNK_HEADER_OCTETS.
+ */
+[[gnu::always_inline]] static inline u32
+encode_one_header(void *buf, enum rpcrdma_kind kind, u32 xid,
+		  const struct rpcrdma_lists *lists)
+{
+	xdr_writer out{ buf };
+
+	out = v2::encode_prefix(out, xid, RDMA2_MSG,
+				kind == RPCRDMA_KIND_REPLY ? +RDMA2_F_RESPONSE :
+							     0);
+	out.word(lists->inv_handle);
+	return encode_one(out, lists).offset();
 }
 
 /*
