@@ -191,8 +191,8 @@ struct rpcrdma_rw *rpcrdma_rw_alloc(struct rpcrdma_ep *ep,
 				    enum dma_data_direction dir, u32 elements,
 				    size_t priv, gfp_t gfp);
 /*
- * Fast path: begin a transfer, like rpcrdma_rw_alloc(), of all bytes of @ext and as many at
- * the start of @chunk.
+ * Fast path: begin a transfer, like rpcrdma_rw_alloc(), of all bytes of @ext, which is of
+ * pages, and as many at the start of @chunk.
  * Return: the transfer; NULL if it needs several parts or MRs, or for any other reason:
  * use rpcrdma_rw_alloc() and rpcrdma_rw_add(), which report it.
  */

@@ -90,23 +90,6 @@ static u32 rpcrdma_extent_linear(const struct rpcrdma_extent *ext, u32 at,
 }
 
 /*
- * Describe all bytes of @ext in @sg, which has an element for each page of it; otherwise
- * like rpcrdma_extent_take(). The last element is marked.
- */
-u32 rpcrdma_extent_all(const struct rpcrdma_extent *ext, u32 most,
-		       struct scatterlist *sg)
-{
-	u32 nents = ext->pages ?
-		rpcrdma_sg_of_pages(ext->pages, ext->offset, ext->length, most,
-				    sg) :
-		rpcrdma_extent_linear(ext, ext->offset, ext->length, most, sg);
-
-	if (likely(nents))
-		sg_mark_end(&sg[nents - 1]);
-	return nents;
-}
-
-/*
  * Describe the next @octets bytes, at least 1, in @sg, and advance @pos past them. @pos
  * has that many bytes, and @sg has rpcrdma_extent_count() elements, of which none is
  * marked as the last. Pages that follow each other in memory share an element of up to

@@ -207,8 +207,6 @@ u32 rpcrdma_extent_take(struct rpcrdma_extent_pos *pos, u32 octets, u32 most,
 			struct scatterlist *sg);
 u32 rpcrdma_sg_of_pages(struct page **pages, u32 at, u32 octets, u32 most,
 			struct scatterlist *sg);
-u32 rpcrdma_extent_all(const struct rpcrdma_extent *ext, u32 most,
-		       struct scatterlist *sg);
 u32 rpcrdma_extents_count(const struct rpcrdma_extent_pos *pos, u32 octets);
 u32 rpcrdma_extents_mr_len(const struct rpcrdma_extent_pos *pos,
 			   const struct rpcrdma_mr_limits *limits, u32 octets);

@@ -294,9 +294,11 @@ struct rpcrdma_rw *rpcrdma_rw_one(struct rpcrdma_ep *ep,
 	if (unlikely(!rw))
 		return NULL;
 	part = rw->first;
-	nents = rpcrdma_extent_all(ext, ep->max_element, part->sg);
+	nents = rpcrdma_sg_of_pages(ext->pages, ext->offset, ext->length,
+				    ep->max_element, part->sg);
 	if (unlikely(!nents))
 		goto out_free;
+	sg_mark_end(&part->sg[nents - 1]);
 	part->handle = segment.handle;
 	part->offset = segment.offset;
 	part->core.elements = nents;
