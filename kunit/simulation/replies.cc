@@ -77,20 +77,19 @@ void host::reply(endpoint &from, received *rv)
 	}
 	task->rv = rv;
 	a.inv_handle = rv->inv_handle;
-	if (a.inv_handle)
-		a.exposed = from.invalidated(&task->mrs, a.inv_handle);
 	a.length = rv->payload_len;
 	a.layout = layout_of(task->what);
-	if (a.exposed && !a.bad &&
-	    rpcrdma_xact_one_chunk(&task->x, a.rx, a.inv_handle, &a.layout)) {
+	if (a.inv_handle && !a.bad &&
+	    rpcrdma_core_item_answered(&from, &task->mrs, &task->x, a.rx,
+				       a.inv_handle, &a.layout)) {
 		task->stream.assign(rv->data(), rv->data() + rv->payload_len);
 		task->rv = nullptr;
 		from.put(rv);
-		from.put_mrs(&task->mrs);
-		rpcrdma_xact_placed(&task->x);
 		answered(task, assemble(task));
 		return;
 	}
+	if (a.inv_handle)
+		a.exposed = from.invalidated(&task->mrs, a.inv_handle);
 	run_actions(task, from, rpcrdma_xact_reply(&task->x, &from.conn, &a));
 }
 

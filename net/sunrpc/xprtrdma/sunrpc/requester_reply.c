@@ -354,18 +354,19 @@ static void rpcrdma_req_run_actions(struct rpcrdma_req *req,
 }
 
 /*
- * Complete an RPC after rpcrdma_xact_one_chunk(): the peer has invalidated its only
- * MR, and the inline payload belongs to the head. Consumes @rv.
+ * Complete an RPC after rpcrdma_core_item_answered(): its only MR is returned, and the
+ * inline payload belongs to the head. Consumes @rv.
  */
-static void rpcrdma_req_placed(struct rpcrdma_req *req, struct rpcrdma_recv *rv)
+static __always_inline void rpcrdma_req_placed(struct rpcrdma_req *req,
+					       struct rpcrdma_ep *ep,
+					       struct rpcrdma_recv *rv)
 {
 	req->copied = rv->payload_len;
 	memcpy(req->rqst.rq_rcv_buf.head[0].iov_base, rv->payload,
 	       rv->payload_len);
 	rpcrdma_recv_put(rv);
-	/* Unmapping makes the data that the device wrote visible to the CPU. */
-	rpcrdma_req_put_mrs(req);
-	rpcrdma_xact_placed(&req->x);
+	req->ep = NULL;
+	rpcrdma_ep_put(ep);
 	rpcrdma_req_complete(req, req->x.parts.octets);
 }
 
@@ -376,20 +377,21 @@ static noinline void rpcrdma_req_answered(struct rpcrdma_req *req,
 {
 	struct rpcrdma_arrival a __uninitialized;
 
-	a.rx = &rv->rx;
-	a.bad = bad;
 	a.inv_handle = rv->inv_handle;
-	a.exposed = a.inv_handle &&
-		    rpcrdma_mrs_invalidated(&req->mrs, a.inv_handle);
 	rpcrdma_xdr_layout(&req->rqst.rq_rcv_buf, &a.layout);
-	if (likely(a.exposed && !bad &&
-		   rpcrdma_xact_one_chunk(&req->x, a.rx, a.inv_handle,
-					  &a.layout))) {
-		rpcrdma_req_placed(req, rv);
+	if (likely(a.inv_handle && !bad &&
+		   rpcrdma_core_item_answered(&ep->core, &req->mrs, &req->x,
+					      &rv->rx, a.inv_handle,
+					      &a.layout))) {
+		rpcrdma_req_placed(req, ep, rv);
 		return;
 	}
-	req->rv = rv;
+	a.rx = &rv->rx;
+	a.bad = bad;
+	a.exposed = a.inv_handle &&
+		    rpcrdma_mrs_invalidated(&req->mrs, a.inv_handle);
 	a.length = rv->payload_len;
+	req->rv = rv;
 	rpcrdma_req_run_actions(
 		req, ep, rpcrdma_xact_reply(&req->x, &ep->core.conn, &a));
 }
