@@ -50,6 +50,8 @@ enum {
 	RPCRDMA_QUOTA_STUCK_TICKS = 8,
 	/* Accounts that a run wakes at most */
 	RPCRDMA_QUOTA_WAKES = 32,
+	/* Values of rpcrdma_quota_account.queued */
+	RPCRDMA_QUOTA_QUEUED = 3,
 };
 
 struct rpcrdma_quota_account;
@@ -73,6 +75,11 @@ struct rpcrdma_quota {
 	 * the last account that waits to send a Reply; those after it wait for a Call
 	 */
 	struct rpcrdma_quota_account *last_reply;
+	/*
+	 * By account->queued: the last account that was woken and refused again; only
+	 * such accounts with the same reason precede it
+	 */
+	struct rpcrdma_quota_account *last_retried[RPCRDMA_QUOTA_QUEUED];
 };
 
 /* One connection; bytes. All zero, except the reservation, at first. */
@@ -91,10 +98,11 @@ struct rpcrdma_quota_account {
 	u8 member;		/* it is one of the connections that share a limit */
 	u8 wanted;		/* it was refused memory, and not woken since */
 	u8 replies;		/* Replies are held */
-	/* Protected by the lock for all accounts */
+	/* Protected by the lock for all accounts, except that a charge clears retrying */
 	/* reason why it waits for memory that others release; 0: does not wait */
 	u8 queued;
-	u8 retrying;		/* it was removed from the queue to retry */
+	/* value of queued when it was removed from the queue to retry, until it proceeds */
+	u8 retrying;
 	struct rpcrdma_quota_account *next, *prev;
 };
 

@@ -100,11 +100,30 @@ void note_replies(struct rpcrdma_quota_account *account)
 	set(&account->replies, account->held[RPCRDMA_QUOTA_REPLIES] != 0);
 }
 
+/* The reason why an account is queued */
+enum : u8 {
+	FOR_CALL = 1,
+	FOR_REPLY,
+	QUEUED
+};
+static_assert(u32{ QUEUED } == u32{ RPCRDMA_QUOTA_QUEUED });
+
+u8 reason_for(enum rpcrdma_quota_use use)
+{
+	return use == RPCRDMA_QUOTA_REPLIES ? FOR_REPLY : FOR_CALL;
+}
+
+/*
+ * An account that was woken and then proceeds has had its turn, even if it did not have
+ * to ask.
+ */
 void add(struct rpcrdma_quota_account *account, enum rpcrdma_quota_use use,
 	 u64 bytes)
 {
 	account->held[use] += bytes;
 	note_replies(account);
+	if (use >= RPCRDMA_QUOTA_CALLS && account->retrying == reason_for(use))
+		__atomic_store_n(&account->retrying, 0, __ATOMIC_RELAXED);
 }
 
 /* Returns true if a caller waits. */
@@ -141,33 +160,34 @@ bool is_for_one(const struct rpcrdma_quota_account *account,
 	       account->held[use] + bytes <= account->share[use];
 }
 
-/* The reason why an account is queued */
-enum : u8 {
-	FOR_CALL = 1,
-	FOR_REPLY
-};
-
 /*
  * Accounts that need memory for a Reply precede those that need it for a Call. They
  * only require that no more than the limit is used, and their Replies release the
  * memory that they hold. If they were queued after Calls that wait for this memory,
- * neither would be woken.
+ * neither would be woken. Accounts that need it for the same are queued in the order in
+ * which they were refused. Accounts that were woken and refused again, because others
+ * were faster, precede those that were not woken, in the order of their second refusal.
  */
 void enqueue(struct rpcrdma_quota *all, struct rpcrdma_quota_account *account,
 	     enum rpcrdma_quota_use use)
 {
 	const bool replies = use == RPCRDMA_QUOTA_REPLIES;
-	/* The account was woken, and another one was faster: it keeps its place. */
-	struct rpcrdma_quota_account *const front =
-		account->retrying ? all->last_reply : all->last;
-	struct rpcrdma_quota_account *const before = replies ? nullptr : front;
+	const u8 reason = reason_for(use);
+	struct rpcrdma_quota_account *before = replies ? all->last_reply :
+							 all->last;
 
-	account->queued = replies ? FOR_REPLY : FOR_CALL;
+	account->queued = reason;
+	if (account->retrying == reason) {
+		before = all->last_retried[reason];
+		if (!before && !replies)
+			before = all->last_reply;
+		all->last_retried[reason] = account;
+	}
 	account->prev = before;
 	account->next = before ? before->next : all->first;
 	(account->next ? account->next->prev : all->last) = account;
 	(account->prev ? account->prev->next : all->first) = account;
-	if (replies && !all->last_reply)
+	if (replies && all->last_reply == before)
 		all->last_reply = account;
 	all->waiting++;
 	note(all);
@@ -175,10 +195,17 @@ void enqueue(struct rpcrdma_quota *all, struct rpcrdma_quota_account *account,
 
 void dequeue(struct rpcrdma_quota *all, struct rpcrdma_quota_account *account)
 {
+	struct rpcrdma_quota_account *const prev = account->prev;
+	const u8 reason = account->queued;
+
 	(account->next ? account->next->prev : all->last) = account->prev;
 	(account->prev ? account->prev->next : all->first) = account->next;
 	if (all->last_reply == account)
 		all->last_reply = account->prev;
+	/* Only those that retried precede one that retried. */
+	if (all->last_retried[reason] == account)
+		all->last_retried[reason] =
+			prev && prev->queued == reason ? prev : nullptr;
 	account->queued = 0;
 	all->waiting--;
 	note(all);
@@ -442,8 +469,8 @@ struct rpcrdma_quota_account *rpcrdma_quota_next(struct rpcrdma_quota *all)
 
 	if (!account || all->used > all->limit)
 		return nullptr;
+	__atomic_store_n(&account->retrying, account->queued, __ATOMIC_RELAXED);
 	dequeue(all, account);
-	account->retrying = 1;
 	return account;
 }
 

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The order in which connections get memory for Replies */
+#include <algorithm>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <rpcrdma/quota_change.h>
+#include <rpcrdma/quota_run.h>
+
+#include "support.hh"
+
+using engine_test::may_begin;
+
+namespace
+{
+constexpr u64 KIB = 1024, MIB = 1024 * KIB;
+
+rpcrdma_quota_account account()
+{
+	rpcrdma_quota_account a = {};
+
+	rpcrdma_quota_reserve(&a, 64 * KIB, 64 * KIB, MIB, 0, 8 * KIB);
+	return a;
+}
+
+/* Attach @accounts to a quota with @shared bytes in addition to what they reserve. */
+rpcrdma_quota memory(std::vector<rpcrdma_quota_account> &accounts, u64 shared)
+{
+	rpcrdma_quota all = {};
+
+	rpcrdma_quota_set_limit(&all, shared + accounts.size() * 128 * KIB,
+				MIB);
+	for (auto &one : accounts)
+		EXPECT_EQ(rpcrdma_quota_attach(&all, &one), 0);
+	return all;
+}
+
+/*
+ * In order of arrival. Accounts that were woken and refused keep their places, among
+ * themselves, too; those that proceeded are the last.
+ */
+TEST(Quota, ReplyWaitersAreServedInOrder)
+{
+	std::vector<rpcrdma_quota_account> a(7, account());
+	rpcrdma_quota all = memory(a, 2 * MIB);
+	const auto next = [&] {
+		const rpcrdma_quota_account *one = rpcrdma_quota_next(&all);
+
+		return one ? one - a.data() : -1;
+	};
+	const auto hold = [&](u64 bytes) {
+		rpcrdma_quota_charge(&all, &a[0], RPCRDMA_QUOTA_REPLIES, bytes);
+	};
+	const auto release = [&](u64 bytes) {
+		rpcrdma_quota_uncharge(&all, &a[0], RPCRDMA_QUOTA_REPLIES,
+				       bytes);
+	};
+
+	hold(4 * MIB);
+	EXPECT_FALSE(rpcrdma_quota_ask(&all, &a[6], RPCRDMA_QUOTA_CALLS, MIB));
+	for (u32 i = 1; i < 5; i++)
+		EXPECT_FALSE(may_begin(&all, &a[i], MIB));
+	release(4 * MIB);
+	EXPECT_EQ(next(), 1);
+	EXPECT_EQ(next(), 2);
+	EXPECT_EQ(next(), 3);
+	/* Another one was faster. */
+	hold(4 * MIB);
+	EXPECT_FALSE(may_begin(&all, &a[5], MIB));
+	EXPECT_FALSE(may_begin(&all, &a[1], MIB));
+	EXPECT_FALSE(may_begin(&all, &a[2], MIB));
+	/* The third proceeds, and comes back. */
+	rpcrdma_quota_charge(&all, &a[3], RPCRDMA_QUOTA_REPLIES, 1);
+	EXPECT_FALSE(may_begin(&all, &a[3], MIB / 2));
+	release(4 * MIB);
+	for (int i : { 1, 2, 4, 5, 3, 6, -1 })
+		EXPECT_EQ(next(), i);
+	EXPECT_EQ(all.waiting, 0u);
+	for (auto *end : { all.first, all.last, all.last_reply })
+		EXPECT_EQ(end, nullptr);
+	for (auto *end : all.last_retried)
+		EXPECT_EQ(end, nullptr);
+}
+
+/* Replies to other Calls do not take the turn of one that was woken. */
+TEST(Quota, AReplyDoesNotUseTheTurnOfACall)
+{
+	std::vector<rpcrdma_quota_account> a(4, account());
+	rpcrdma_quota all = memory(a, 2 * MIB);
+	const auto ask = [&](u32 i) {
+		return rpcrdma_quota_ask(&all, &a[i], RPCRDMA_QUOTA_CALLS, MIB);
+	};
+
+	rpcrdma_quota_charge(&all, &a[0], RPCRDMA_QUOTA_REPLIES, 3 * MIB);
+	EXPECT_FALSE(ask(1));
+	EXPECT_FALSE(ask(2));
+	rpcrdma_quota_uncharge(&all, &a[0], RPCRDMA_QUOTA_REPLIES, 3 * MIB);
+	EXPECT_EQ(rpcrdma_quota_next(&all), &a[1]);
+	rpcrdma_quota_charge(&all, &a[1], RPCRDMA_QUOTA_REPLIES, 1);
+	EXPECT_TRUE(ask(1));
+}
+
+/* A connection with a Reply at a time, which its peer takes some milliseconds to accept */
+struct connection {
+	u32 until = 0; /* the Reply is held until then */
+	u32 since = 0; /* time of the last Reply */
+	bool waits = false;
+	u32 done = 0;
+};
+
+/*
+ * Several times as many connections as a run wakes wait for memory for a Reply, and
+ * retry in the order in which they were woken. All are served equally.
+ */
+TEST(Quota, NoReplyIsStarved)
+{
+	constexpr u32 COUNT = 150, HELD_MS = 40, DURATION_MS = 30000;
+	std::vector<rpcrdma_quota_account> a(COUNT, account());
+	rpcrdma_quota all = memory(a, 40 * MIB);
+	std::vector<connection> c(COUNT);
+	std::vector<u32> turns, woken, done;
+	u32 next_run = 0, waiting = 0;
+
+	const auto change = [&](u32 i, rpcrdma_quota_action what) {
+		rpcrdma_quota_change change = {};
+
+		change.what = what;
+		change.use = RPCRDMA_QUOTA_REPLIES;
+		change.count = 1;
+		change.octets = MIB;
+		if (!rpcrdma_quota_change_own(&all, &a[i], &change))
+			rpcrdma_quota_change_all(&all, &a[i], &change);
+		return change;
+	};
+
+	for (u32 now = 1; now <= DURATION_MS; now++) {
+		turns.swap(woken);
+		woken.clear();
+		for (u32 n = 0; n < COUNT; n++) {
+			const u32 i = (n + 7 * now) % COUNT;
+
+			if (c[i].until == now) {
+				c[i].until = 0;
+				c[i].since = now;
+				if (change(i, RPCRDMA_QUOTA_UNCHARGE).visit ==
+				    RPCRDMA_QUOTA_VISIT_NOW)
+					next_run = now;
+			}
+			/* The client's next Call */
+			if (!c[i].until && !c[i].waits &&
+			    now - c[i].since > (i + now) % HELD_MS)
+				turns.push_back(i);
+		}
+		if (next_run && now >= next_run) {
+			rpcrdma_quota_run run =
+				rpcrdma_quota_run_begin(&all, now);
+
+			while (auto *one = rpcrdma_quota_run_next(&all, &run))
+				woken.push_back(
+					static_cast<u32>(one - a.data()));
+			next_run = rpcrdma_quota_run_end(&all, &run);
+			next_run += next_run ? now : 0;
+		}
+		for (u32 i : turns) {
+			if (rpcrdma_quota_must_ask(&all, &a[i])) {
+				const auto asked = change(i, RPCRDMA_QUOTA_ASK);
+
+				if (!next_run &&
+				    asked.visit == RPCRDMA_QUOTA_VISIT_LATER)
+					next_run = now + RPCRDMA_QUOTA_TICK_MS;
+				c[i].waits = !asked.ok;
+				if (!asked.ok)
+					continue;
+			}
+			c[i].waits = false;
+			c[i].done++;
+			c[i].until = now + HELD_MS / 2 + (i + now) % HELD_MS;
+			change(i, RPCRDMA_QUOTA_CHARGE);
+		}
+		waiting = std::max(waiting, all.waiting);
+	}
+	EXPECT_GT(waiting, u32{ RPCRDMA_QUOTA_WAKES });
+	for (const connection &one : c)
+		done.push_back(one.done);
+	std::sort(done.begin(), done.end());
+	EXPECT_GE(done.front(), done[COUNT / 2] / 4) << done.back();
+}
+
+} // namespace
