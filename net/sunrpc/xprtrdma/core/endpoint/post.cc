@@ -287,7 +287,9 @@ void rpcrdma_core_pump(struct rpcrdma_ep_core *core)
 			core->todo |= RPCRDMA_TODO_RETRY;
 			break;
 		case RPCRDMA_SQ_IDLE:
-			if (core->sq.messages || core->conn.pend_count)
+			/* Calls, too, even if they were refused for another reason. */
+			if (rpcrdma_sq_waiting_kinds(&core->sq) ||
+			    core->conn.pend_count)
 				watch_stall(core);
 			return;
 		}

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * An endpoint and a port of which only those functions exist that the tests need; a call
+ * of another one is a jump to address 0. Complete hosts are the simulation and the module.
+ */
+#include <memory>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <rpcrdma/endpoint_rpc.h>
+#include <rpcrdma/endpoint_send.h>
+
+#include "port.h"
+
+namespace
+{
+
+/* The host of the one endpoint of a test */
+struct host {
+	u32 now = 1000;
+	u32 stall_ms = 0; /* the stall timer is armed for that time */
+	u32 spaces = 0;	  /* calls of rpcrdma_port_write_space() */
+	u32 posted = 0;	  /* Sends */
+	const char *closing = nullptr;
+	std::vector<rpcrdma_send> sends = std::vector<rpcrdma_send>(256);
+	std::vector<std::unique_ptr<u8[]>> buffers;
+};
+
+host *the_host;
+
+} // namespace
+
+extern "C" {
+
+void rpcrdma_port_lock(rpcrdma_ep_core *)
+{
+}
+
+void rpcrdma_port_unlock(rpcrdma_ep_core *)
+{
+}
+
+u32 rpcrdma_port_now_ms(const rpcrdma_ep_core *)
+{
+	return the_host->now;
+}
+
+void rpcrdma_port_arm_stall(rpcrdma_ep_core *, u32 ms)
+{
+	EXPECT_EQ(the_host->stall_ms, 0u);
+	the_host->stall_ms = ms;
+}
+
+void rpcrdma_port_count(rpcrdma_ep_core *, rpcrdma_counter)
+{
+}
+
+void rpcrdma_port_write_space(rpcrdma_ep_core *)
+{
+	the_host->spaces++;
+}
+
+bool rpcrdma_port_post_send(rpcrdma_ep_core *, rpcrdma_send *)
+{
+	the_host->posted++;
+	return true;
+}
+
+rpcrdma_send *rpcrdma_port_send(rpcrdma_ep_core *, u32 number)
+{
+	return &the_host->sends.at(number);
+}
+
+void *rpcrdma_port_buffer(rpcrdma_ep_core *, u32 size, bool, u64 *addr)
+{
+	*addr = 0;
+	the_host->buffers.push_back(std::make_unique<u8[]>(size));
+	return the_host->buffers.back().get();
+}
+
+void rpcrdma_port_closing(rpcrdma_ep_core *, const char *reason)
+{
+	the_host->closing = reason;
+}
+
+void rpcrdma_port_wake(rpcrdma_ep_core *)
+{
+}
+
+} // extern "C"
+
+namespace
+{
+
+class Endpoint : public testing::Test
+{
+protected:
+	Endpoint() : params{}, core(std::make_unique<rpcrdma_ep_core>())
+	{
+		the_host = &port;
+		rpcrdma_core_init(core.get());
+		core->control.params = &params;
+	}
+
+	host port;
+	rpcrdma_ep_params params;
+	std::unique_ptr<rpcrdma_ep_core> core;
+};
+
+/* A client's end after the exchange of properties */
+class EndpointSends : public Endpoint
+{
+protected:
+	static constexpr u32 SENDS = 32, SENT = 100;
+
+	EndpointSends() : control(RPCRDMA_CONTROL_BUFS)
+	{
+		rpcrdma_conn_config cfg = {};
+		rpcrdma_conn &conn = core->conn;
+
+		core->life.client = true;
+		core->life.stage = RPCRDMA_STAGE_OPEN;
+		core->life.may_send = true;
+		cfg.number = 1;
+		cfg.client = true;
+		cfg.version_low = RPCRDMA_VERS_1;
+		cfg.version_high = RPCRDMA_VERS_2;
+		cfg.window = 64;
+		rpcrdma_conn_init(&conn, &cfg);
+		conn.state = RPCRDMA_CONN_OPEN;
+		conn.version = RPCRDMA_VERS_2;
+		conn.props_sent = conn.props_begun = conn.props_received = 1;
+		conn.answered = 1;
+		conn.posted = 200;
+		conn.received = SENT;
+		conn.advertised = conn.posted - 1;
+		conn.receives = 66;
+		conn.sent = conn.last_nongrant = SENT;
+		conn.acked = SENT;
+		rpcrdma_sq_init(&core->sq, 256, SENDS, 2, ~0u);
+		core->control_bufs = control.data();
+		core->nr_sends = 64;
+		core->signal_threshold = RPCRDMA_SIGNAL_BY_QUEUE;
+		give(RPCRDMA_CONTROL_SENDS);
+	}
+
+	/* Let the peer accept @messages more. */
+	void grant(u32 messages)
+	{
+		core->conn.limit = core->conn.sent + messages;
+	}
+
+	void give(u32 contexts)
+	{
+		while (contexts--)
+			rpcrdma_sq_give(&core->sq);
+	}
+
+	/* Contexts have become free. Return the actions. */
+	u32 freed()
+	{
+		rpcrdma_core_freed(core.get());
+		return rpcrdma_core_take_todo(core.get());
+	}
+
+	void send_done(u32 xid)
+	{
+		rpcrdma_core_events(core.get(), rpcrdma_conn_queue_done(
+							&core->conn, xid, 0));
+	}
+
+	/* The stall timer expires. */
+	void expire()
+	{
+		port.now += port.stall_ms;
+		port.stall_ms = 0;
+		rpcrdma_core_stall_expired(core.get());
+	}
+
+	std::vector<u8> control;
+};
+
+/*
+ * A Call is refused because there is no context. Until there is one, control messages have
+ * used the credits: their wait has to end, too.
+ */
+TEST_F(EndpointSends, ARefusedCallDoesNotWaitForCreditsWithoutLimit)
+{
+	grant(4);
+	EXPECT_FALSE(rpcrdma_core_may_call(core.get()));
+	EXPECT_EQ(port.stall_ms, 0u);
+	send_done(1);
+	EXPECT_EQ(port.stall_ms, 0u);
+	send_done(2);
+	EXPECT_EQ(port.posted, 2u);
+	give(SENDS);
+	EXPECT_EQ(freed(), 0u);
+	EXPECT_EQ(port.stall_ms, 60000u);
+	/* Not armed again */
+	EXPECT_EQ(freed(), 0u);
+	expire();
+	EXPECT_STREQ(port.closing, "the peer does not grant credits");
+}
+
+/* When the timer expires, a connection on which nothing waits any more is not closed. */
+TEST_F(EndpointSends, AnIdleConnectionIsNotClosed)
+{
+	EXPECT_EQ(freed(), 0u);
+	EXPECT_EQ(port.stall_ms, 0u);
+
+	give(SENDS);
+	EXPECT_FALSE(rpcrdma_core_may_call(core.get()));
+	EXPECT_EQ(port.stall_ms, 60000u);
+	grant(4);
+	EXPECT_EQ(freed(), u32{ RPCRDMA_TODO_RETRY });
+	grant(0);
+	expire();
+	EXPECT_EQ(freed(), 0u);
+	EXPECT_EQ(port.stall_ms, 0u);
+	EXPECT_EQ(port.closing, nullptr);
+}
+
+} // namespace
