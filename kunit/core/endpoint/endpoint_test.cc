@@ -3,13 +3,17 @@
  * An endpoint and a port of which only those functions exist that the tests need; a call
  * of another one is a jump to address 0. Complete hosts are the simulation and the module.
  */
+#include <cerrno>
 #include <memory>
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include <rpcrdma/endpoint_control.h>
 #include <rpcrdma/endpoint_rpc.h>
 #include <rpcrdma/endpoint_send.h>
+#include <rpcrdma/quota.h>
+#include <rpcrdma/settings.h>
 
 #include "port.h"
 
@@ -23,6 +27,7 @@ struct host {
 	u32 spaces = 0;	  /* calls of rpcrdma_port_write_space() */
 	u32 posted = 0;	  /* Sends */
 	const char *closing = nullptr;
+	u32 refused = 0; /* queue pairs that the device cannot create */
 	std::vector<rpcrdma_send> sends = std::vector<rpcrdma_send>(256);
 	std::vector<std::unique_ptr<u8[]>> buffers;
 };
@@ -88,6 +93,17 @@ void rpcrdma_port_wake(rpcrdma_ep_core *)
 {
 }
 
+int rpcrdma_port_queue_pair(rpcrdma_ep_core *, const rpcrdma_queues *queues,
+			    u32 *wrs)
+{
+	if (the_host->refused) {
+		the_host->refused--;
+		return -ENOMEM;
+	}
+	*wrs = rpcrdma_queues_send_wrs(queues);
+	return 0;
+}
+
 } // extern "C"
 
 namespace
@@ -101,6 +117,38 @@ protected:
 		the_host = &port;
 		rpcrdma_core_init(core.get());
 		core->control.params = &params;
+	}
+
+	/* Set up a server's end. Return the segments that it announces. */
+	u32 announced(rpcrdma_settings settings, u32 requests, bool tight,
+		      u32 shorter, bool into_mrs, const rpcrdma_ep_sizes &sizes)
+	{
+		rpcrdma_quota all = {};
+		rpcrdma_quota_account account = {};
+		rpcrdma_device_limits dev = {};
+		rpcrdma_queue_limits most = { 16384, 65536, into_mrs };
+		rpcrdma_load load;
+		rpcrdma_queues queues;
+
+		settings.svc_max_requests = requests;
+		rpcrdma_server_params(&settings, &params);
+		all.tight = tight;
+		rpcrdma_core_reserve(&all, &account, &params, &sizes, 4096);
+		dev.wrs = most.wrs;
+		dev.reads_in = dev.reads_out = 16;
+		dev.max_segs = RPCRDMA_MAX_SEGS;
+		dev.max_segment = 1 << 20;
+		dev.registers = dev.invalidates = true;
+		dev.reads_into_mrs = into_mrs;
+		*core = {};
+		rpcrdma_core_init(core.get());
+		core->control.params = &params;
+		core->control.number = 1;
+		EXPECT_EQ(rpcrdma_core_configure(core.get(), &dev, &load), 0);
+		queues = rpcrdma_queues_for(&load, &most);
+		port.refused = shorter;
+		EXPECT_EQ(rpcrdma_core_queue_pair(core.get(), &queues), 0);
+		return core->conn.cfg.props.rcsiz;
 	}
 
 	host port;
@@ -219,6 +267,38 @@ TEST_F(EndpointSends, AnIdleConnectionIsNotClosed)
 	EXPECT_EQ(freed(), 0u);
 	EXPECT_EQ(port.stall_ms, 0u);
 	EXPECT_EQ(port.closing, nullptr);
+}
+
+/*
+ * A device that reads into MRs only has one for each segment that is announced, whatever
+ * the settings, if memory is tight, and with shorter queues than requested.
+ */
+TEST_F(Endpoint, ThereAreMrsForAllAnnouncedSegments)
+{
+	const rpcrdma_ep_sizes sizes = { 4096, 256, 512, 256 };
+	rpcrdma_settings settings = {};
+
+	settings.svc_max_bc_requests = 16;
+	settings.svc_max_req_size = 4096;
+	settings.svc_min_version = RPCRDMA_VERS_1;
+	settings.svc_max_version = RPCRDMA_VERS_2;
+	for (u32 requests : { 4, 64, 16384 })
+		for (bool tight : { false, true })
+			for (u32 shorter : { 0, 1, 2 })
+				for (bool into_mrs : { false, true }) {
+					const u32 rcsiz = announced(
+						settings, requests, tight,
+						shorter, into_mrs, sizes);
+
+					EXPECT_GT(rcsiz, 0u);
+					if (into_mrs)
+						EXPECT_LE(rcsiz,
+							  core->rw.pool.mrs);
+					else
+						EXPECT_EQ(
+							rcsiz,
+							u32{ RPCRDMA_MAX_SEGS });
+				}
 }
 
 } // namespace

@@ -134,6 +134,19 @@ rpcrdma_conn_config config_of(const rpcrdma_ep_core *core,
 }
 
 /*
+ * Announce no more segments than there are MRs to read them into, if the device can read
+ * into MRs only: a Call with more would be refused. Without @reads, this end reads
+ * nothing, and the segments are of other chunks.
+ */
+void announce_reads(rpcrdma_ep_core *core, u32 reads)
+{
+	rpcrdma_props *own = &core->conn.cfg.props;
+
+	if (core->rw.reads_into_mrs && reads)
+		own->rcsiz = min_u32(own->rcsiz, reads);
+}
+
+/*
  * Record the content of the peer's request or answer, and the number of Reads that both
  * ends can have outstanding.
  */
@@ -374,6 +387,7 @@ int rpcrdma_core_configure(struct rpcrdma_ep_core *core,
 	if (!usable(core, dev))
 		return -E_OPNOTSUPP;
 	*load = lower(core, p, dev);
+	core->rw.reads_into_mrs = dev->reads_into_mrs;
 
 	const rpcrdma_conn_config cfg = config_of(core, dev);
 
@@ -403,6 +417,7 @@ int rpcrdma_core_queue_pair(struct rpcrdma_ep_core *core,
 	rpcrdma_sq_init(&core->sq, rpcrdma_queues_depth(queues, wrs), p->sends,
 			p->reverse, ~u32{ 0 });
 	core->rw.pool.mrs = queues->reads;
+	announce_reads(core, queues->reads);
 	core->control.queue_pair = true;
 	return 0;
 }
