@@ -114,6 +114,8 @@ struct rpcrdma_ep_core {
 	u64			control_addr;
 	u32			todo;		/* RPCRDMA_TODO_* */
 	bool			stall_watched;	/* the stall timer is armed */
+	/* the timer for exposed Replies is armed, or its expiry is being handled */
+	bool			overdue_watched;
 	/* Receives, see endpoint_receive.h */
 	/* only the Receives in recvs_held keep the endpoint */
 	bool torn_down;

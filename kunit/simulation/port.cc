@@ -419,7 +419,7 @@ void endpoint::arm_overdue(u32 ms)
 {
 	needs_lock();
 	if (overdue_watched_)
-		return;
+		w_.complain("the timer for exposed Replies is armed twice");
 	overdue_watched_ = true;
 	w_.after((ms + 1) * MILLISECOND, this, OVERDUE);
 }

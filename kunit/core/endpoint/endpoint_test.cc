@@ -4,6 +4,7 @@
  * of another one is a jump to address 0. Complete hosts are the simulation and the module.
  */
 #include <cerrno>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -15,7 +16,7 @@
 #include <rpcrdma/quota.h>
 #include <rpcrdma/settings.h>
 
-#include "port.h"
+#include "endpoint/endpoint.hh"
 
 namespace
 {
@@ -23,9 +24,13 @@ namespace
 /* The host of the one endpoint of a test */
 struct host {
 	u32 now = 1000;
-	u32 stall_ms = 0; /* the stall timer is armed for that time */
-	u32 spaces = 0;	  /* calls of rpcrdma_port_write_space() */
-	u32 posted = 0;	  /* Sends */
+	u32 stall_ms = 0;	  /* the stall timer is armed for that time */
+	u32 overdue_ms = 0;	  /* the same for exposed Replies */
+	std::vector<u32> overdue; /* the xids of those that were not pulled */
+	/* called when the lock is taken, once: another thread was faster */
+	std::function<void()> before_lock;
+	u32 spaces = 0; /* calls of rpcrdma_port_write_space() */
+	u32 posted = 0; /* Sends */
 	const char *closing = nullptr;
 	u32 refused = 0; /* queue pairs that the device cannot create */
 	std::vector<rpcrdma_send> sends = std::vector<rpcrdma_send>(256);
@@ -40,6 +45,11 @@ extern "C" {
 
 void rpcrdma_port_lock(rpcrdma_ep_core *)
 {
+	const auto before = std::move(the_host->before_lock);
+
+	the_host->before_lock = nullptr;
+	if (before)
+		before();
 }
 
 void rpcrdma_port_unlock(rpcrdma_ep_core *)
@@ -55,6 +65,26 @@ void rpcrdma_port_arm_stall(rpcrdma_ep_core *, u32 ms)
 {
 	EXPECT_EQ(the_host->stall_ms, 0u);
 	the_host->stall_ms = ms;
+}
+
+void rpcrdma_port_arm_overdue(rpcrdma_ep_core *, u32 ms)
+{
+	EXPECT_EQ(the_host->overdue_ms, 0u);
+	the_host->overdue_ms = ms;
+}
+
+void rpcrdma_port_overdue(const rpcrdma_pull_entry *x)
+{
+	the_host->overdue.push_back(x->xid);
+}
+
+bool rpcrdma_port_enter(rpcrdma_ep_core *)
+{
+	return true;
+}
+
+void rpcrdma_port_leave(rpcrdma_ep_core *)
+{
 }
 
 void rpcrdma_port_count(rpcrdma_ep_core *, rpcrdma_counter)
@@ -299,6 +329,83 @@ TEST_F(Endpoint, ThereAreMrsForAllAnnouncedSegments)
 							rcsiz,
 							u32{ RPCRDMA_MAX_SEGS });
 				}
+}
+
+/* A server's end that exposes Replies without MRs */
+class EndpointExposes : public EndpointSends
+{
+protected:
+	static constexpr u32 DONE_MS = 30000;
+
+	EndpointExposes()
+	{
+		core->conn.cfg.expose_octets = 1 << 20;
+		core->conn.cfg.done_ms = DONE_MS;
+	}
+
+	void expose(rpcrdma_pull_entry &x, u32 xid)
+	{
+		rpcrdma_reply_plan plan = {};
+
+		plan.read_length = 4096;
+		x = {};
+		x.core = core.get();
+		x.mrs.next = x.mrs.prev = &x.mrs;
+		x.release = [](rpcrdma_pull_entry *) {
+		};
+		ASSERT_EQ(rpcrdma_pull_reserve(&core->conn, &x, xid, &plan), 0);
+		rpcrdma::expose_reply(core.get(), &x);
+	}
+
+	/* The timer expires; nothing happens until then. */
+	void overdue()
+	{
+		ASSERT_NE(port.overdue_ms, 0u);
+		port.now += port.overdue_ms;
+		port.overdue_ms = 0;
+		rpcrdma_core_exposed_overdue(core.get());
+	}
+};
+
+/*
+ * Other Replies are sent while the timer expires, before it is armed again. They are due
+ * later than the one that is already exposed.
+ */
+TEST_F(EndpointExposes, NoReplyIsExposedForLonger)
+{
+	rpcrdma_pull_entry first, second, third, fourth;
+
+	expose(first, 1);
+	EXPECT_EQ(port.overdue_ms, DONE_MS);
+	port.now += 1000;
+	port.overdue_ms -= 1000;
+	expose(second, 2);
+	rpcrdma_pull_cancel(&core->conn, &first);
+
+	port.before_lock = [&] {
+		expose(third, 3);
+	};
+	overdue();
+	EXPECT_TRUE(port.overdue.empty());
+	EXPECT_EQ(port.overdue_ms, 1000u);
+
+	/* While an exposure is ended, the lock is free. */
+	port.before_lock = [&] {
+		port.before_lock = [&] {
+			expose(fourth, 4);
+		};
+	};
+	overdue();
+	EXPECT_EQ(port.overdue, std::vector<u32>{ 2 });
+	EXPECT_EQ(port.overdue_ms, DONE_MS - 1000);
+
+	overdue();
+	overdue();
+	EXPECT_EQ(port.overdue, (std::vector<u32>{ 2, 3, 4 }));
+	/* The timer is armed again after it was not needed. */
+	EXPECT_EQ(port.overdue_ms, 0u);
+	expose(first, 1);
+	EXPECT_EQ(port.overdue_ms, DONE_MS);
 }
 
 } // namespace

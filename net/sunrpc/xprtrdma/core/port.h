@@ -120,7 +120,7 @@ void rpcrdma_port_arm_stall(struct rpcrdma_ep_core *core, u32 ms);
 
 /**
  * rpcrdma_port_arm_overdue - call rpcrdma_core_exposed_overdue() after a time
- * @core: connection; if the timer is armed, this does nothing
+ * @core: connection; the timer is not armed
  * @ms: milliseconds at least
  *
  * Context: lock held.

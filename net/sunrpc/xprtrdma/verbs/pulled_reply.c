@@ -71,7 +71,6 @@ int rpcrdma_expose(struct rpcrdma_ep *ep, struct verbs_exposure *x, u32 xid,
 
 void rpcrdma_port_arm_overdue(struct rpcrdma_ep_core *core, u32 ms)
 {
-	/* Does nothing if it is queued: later Replies are not due earlier. */
 	queue_delayed_work(rpcrdma_wq, &rpcrdma_ep_of(core)->exposed_work,
 			   msecs_to_jiffies(ms) + 1);
 }

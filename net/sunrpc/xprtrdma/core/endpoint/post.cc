@@ -154,6 +154,10 @@ void expose_reply(rpcrdma_ep_core *core, rpcrdma_pull_entry *x)
 {
 	expose_mrs(&x->mrs);
 	rpcrdma_pull_sent(&core->conn, x, x->handle, rpcrdma_port_now_ms(core));
+	/* If the timer is armed, this Reply is not the first that is due. */
+	if (core->overdue_watched)
+		return;
+	core->overdue_watched = true;
 	rpcrdma_port_arm_overdue(core, core->conn.cfg.done_ms);
 }
 

@@ -45,7 +45,8 @@ int reserve(rpcrdma_ep_core *core, rpcrdma_pull_entry *x, u32 xid,
 
 /*
  * Return an exposure that has not been pulled in time, or null. If there are others,
- * they are checked later.
+ * they are checked when the first of them is due. Until null is returned, the timer
+ * counts as armed, so that no Reply that is sent meanwhile arms it for a later time.
  */
 rpcrdma_pull_entry *next_overdue(rpcrdma_ep_core *core)
 {
@@ -53,11 +54,14 @@ rpcrdma_pull_entry *next_overdue(rpcrdma_ep_core *core)
 	const rpcrdma_overdue overdue =
 		rpcrdma_conn_overdue(&core->conn, rpcrdma_port_now_ms(core));
 
-	if (overdue.exposure)
+	if (overdue.exposure) {
 		rpcrdma_port_count(core, RPCRDMA_COUNT_PULLS_OVERDUE);
-	else if (overdue.wait)
+		return overdue.exposure;
+	}
+	core->overdue_watched = overdue.wait;
+	if (overdue.wait)
 		rpcrdma_port_arm_overdue(core, overdue.wait);
-	return overdue.exposure;
+	return nullptr;
 }
 
 void invalidated(rpcrdma_inv *inv, bool ok)
