@@ -115,6 +115,8 @@ struct rpcrdma_conn {
 	u8 odd;
 	u8 auth_state;			/* of the handshake of host authentication */
 	u8 no_reads;			/* this end can have no Reads outstanding */
+	/* MRs that fit into the Send Queue with their message; 0: any number */
+	u8 message_mrs;
 	/* Credits, WP 3 */
 	rpcrdma_serial sent;		/* messages sent by this end */
 	/* the peer permits messages up to this value of sent */

@@ -45,6 +45,9 @@ rpcrdma_conn_limits(const struct rpcrdma_conn *conn)
 	limits.max_segs = chunks ? rcsiz : 0;
 	if (limits.max_segs > RPCRDMA_MAX_SEGS)
 		limits.max_segs = RPCRDMA_MAX_SEGS;
+	/* Each segment is an MR, registered by the same chain of Work Requests. */
+	if (conn->message_mrs && limits.max_segs > conn->message_mrs)
+		limits.max_segs = conn->message_mrs;
 	limits.continued = peer->reassembly;
 	return limits;
 }

@@ -119,6 +119,21 @@ static inline bool rpcrdma_sq_fits(const struct rpcrdma_sq *sq, u32 nr_wrs)
 }
 
 /**
+ * rpcrdma_sq_message_mrs() - get the maximum of MRs that are registered in one chain with
+ *	their message, see rpcrdma_sq_fits()
+ * @sq: Send Queue
+ *
+ * Context: any.
+ * Return: number of MRs, at least 1.
+ */
+static inline u32 rpcrdma_sq_message_mrs(const struct rpcrdma_sq *sq)
+{
+	const u32 others = sq->batch + 1;
+
+	return sq->depth > others ? sq->depth - others : 1;
+}
+
+/**
  * rpcrdma_sq_max_batch_wrs() - get the maximum of Work Requests of a transfer that are
  *	posted at once
  * @sq: Send Queue

@@ -8,6 +8,50 @@ using namespace engine_test::planning;
 namespace
 {
 
+/*
+ * If the Send Queue is short, a Call is planned in a form that fits, and a Reply is
+ * exposed only if its MRs fit.
+ */
+TEST(PlanCall, WithinAShortSendQueue)
+{
+	rpcrdma_sq sq;
+
+	rpcrdma_sq_init(&sq, 32, 32, 2, ~0u);
+
+	const u32 most = rpcrdma_sq_message_mrs(&sq);
+
+	EXPECT_TRUE(rpcrdma_sq_fits(&sq, 1 + most));
+	EXPECT_FALSE(rpcrdma_sq_fits(&sq, 2 + most));
+	for (u32 segs : { most, most + 1 }) {
+		auto e = requester();
+		rpcrdma_call call = simple_call(100000);
+
+		e->conn.message_mrs = static_cast<u8>(most);
+		call.item_position = 100;
+		call.item_length = 99000;
+		call.item_segs = call.call_segs = static_cast<u16>(segs);
+
+		const planned p = plan_call(*e, call);
+
+		ASSERT_EQ(p.ret, 0);
+		EXPECT_EQ(p.plan.read_item, segs == most);
+		EXPECT_EQ(p.plan.format,
+			  segs == most ? RPCRDMA_INLINE : RPCRDMA_CONTINUED);
+
+		rpcrdma_lists chunk;
+		rpcrdma_mr_pool pool = {};
+		rpcrdma_reply_plan plan = {};
+
+		rpcrdma_lists_init(&chunk);
+		add_read(&chunk, 0, segs, 4096);
+		rpcrdma_lists_init(&plan.lists);
+		plan.read_length = segs * 4096;
+		EXPECT_EQ(!rpcrdma_plan_expose(&e->conn, &pool, 0, &chunk,
+					       &plan),
+			  segs == most);
+	}
+}
+
 /* A plan respects every limit, for any layout. */
 TEST(PlanCall, AlwaysWithinLimits)
 {

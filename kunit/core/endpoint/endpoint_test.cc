@@ -321,6 +321,9 @@ TEST_F(Endpoint, ThereAreMrsForAllAnnouncedSegments)
 						shorter, into_mrs, sizes);
 
 					EXPECT_GT(rcsiz, 0u);
+					EXPECT_TRUE(rpcrdma_sq_fits(
+						&core->sq,
+						1 + core->conn.message_mrs));
 					if (into_mrs)
 						EXPECT_LE(rcsiz,
 							  core->rw.pool.mrs);

@@ -416,6 +416,8 @@ int rpcrdma_core_queue_pair(struct rpcrdma_ep_core *core,
 		return rc;
 	rpcrdma_sq_init(&core->sq, rpcrdma_queues_depth(queues, wrs), p->sends,
 			p->reverse, ~u32{ 0 });
+	core->conn.message_mrs = static_cast<u8>(
+		min_u32(rpcrdma_sq_message_mrs(&core->sq), RPCRDMA_MAX_SEGS));
 	core->rw.pool.mrs = queues->reads;
 	announce_reads(core, queues->reads);
 	core->control.queue_pair = true;
