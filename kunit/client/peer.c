@@ -343,7 +343,7 @@ static void peer_take(struct peer *peer, struct rpcrdma_recv *rv)
 	for (i = 0; i < max(step.errors, 1u) && step.code; i++)
 		rpcrdma_ep_send_error(ep, rv->rx.xid, step.code, step.arg0,
 				      step.arg1);
-	if (!step.code || step.serve)
+	if ((!step.code || step.serve) && !step.silent)
 		peer_serve(peer, rv, kept, step.bad);
 
 	spin_lock(&peer->lock);

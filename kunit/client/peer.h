@@ -52,6 +52,7 @@ struct peer_step {
 	u32	errors;		/* number of ERRORs to send; 0: one */
 	bool	serve;		/* also serve the Call after the ERRORs */
 	u32	bad;		/* PEER_BAD_* or PEER_GARBAGE_ARGS; 0: no fault */
+	bool	silent;		/* no answer at all */
 };
 
 /* Properties of a received Call */
@@ -118,6 +119,9 @@ struct peer_rpc {
 	u32		bulk;		/* bytes of argument in pages */
 	u32		want;		/* bytes of result in pages */
 	bool		ddp;		/* pages are DDP-eligible */
+	bool		wrap;		/* copy the argument for each encoding */
+	unsigned int	unwrapped;	/* copies freed */
+	unsigned int	exposed;	/* handles valid when a copy was freed */
 	u32		got;
 	struct page	*arg[PEER_PAGES], *res[PEER_PAGES];
 };

@@ -5,6 +5,39 @@
 
 #include "peer.h"
 
+/* Free the pages of the last encoding, as auth_gss does. */
+static void peer_unwrap(struct rpc_rqst *req)
+{
+	struct peer_rpc *rpc = req->rq_task->tk_msg.rpc_argp;
+	int i;
+
+	rpc->unwrapped++;
+	rpc->exposed += loop_valid_handles();
+	for (i = 0; i < req->rq_enc_pages_num; i++)
+		__free_page(req->rq_enc_pages[i]);
+	kfree(req->rq_enc_pages);
+	req->rq_release_snd_buf = NULL;
+}
+
+/* Replace the pages of the argument with a copy, as auth_gss does for privacy. */
+static void peer_wrap(struct rpc_rqst *req, struct peer_rpc *rpc)
+{
+	struct page **pages;
+	int i;
+
+	if (req->rq_release_snd_buf)
+		req->rq_release_snd_buf(req);
+	pages = kcalloc(PEER_PAGES, sizeof(*pages), GFP_KERNEL | __GFP_NOFAIL);
+	for (i = 0; i < PEER_PAGES; i++) {
+		pages[i] = alloc_page(GFP_KERNEL | __GFP_NOFAIL);
+		copy_page(page_address(pages[i]), page_address(rpc->arg[i]));
+	}
+	req->rq_enc_pages = pages;
+	req->rq_enc_pages_num = PEER_PAGES;
+	req->rq_release_snd_buf = peer_unwrap;
+	req->rq_snd_buf.pages = pages;
+}
+
 static void peer_encode(struct rpc_rqst *req, struct xdr_stream *xdr,
 			const void *obj)
 {
@@ -22,6 +55,8 @@ static void peer_encode(struct rpc_rqst *req, struct xdr_stream *xdr,
 		xdr_write_pages(xdr, (struct page **)rpc->arg, 0, rpc->bulk);
 		if (rpc->ddp)
 			req->rq_snd_buf.flags |= XDRBUF_WRITE;
+		if (rpc->wrap)
+			peer_wrap(req, (struct peer_rpc *)rpc);
 	}
 	if (rpc->want) {
 		rpc_prepare_reply_pages(req, (struct page **)rpc->res, 0,

@@ -3,6 +3,7 @@
 #include <linux/slab.h>
 
 #include "peer.h"
+#include "../../net/sunrpc/xprtrdma/sunrpc/internal.h"
 
 static void peer_kind_name(const struct peer_kind *kind, char *desc)
 {
@@ -521,6 +522,53 @@ static void recover_answered(struct kunit *test)
 	peer_second(test);
 }
 
+/*
+ * A Call that got no answer is encoded again. Its pages are freed only when the peer
+ * cannot read them any more, although the connection still exists.
+ */
+static void recover_encoded_again(struct kunit *test)
+{
+	static const struct peer_step steps[] = { { .silent = true } };
+	struct peer *peer = test->priv;
+	struct rpc_xprt *xprt;
+	struct rpc_task *task;
+	struct peer_rpc *rpc;
+	int ddp;
+
+	peer->params.reassembly = 0;
+	peer_open(test);
+	xprt = rcu_access_pointer(peer->clnt->cl_xprt);
+	for (ddp = 0; ddp < 2; ddp++) {
+		/* Run an RPC that makes the client allocate MRs. */
+		KUNIT_EXPECT_EQ(test, peer_call(test, 0, 50003, 0, ddp), 0);
+		peer_script(peer, steps, ARRAY_SIZE(steps));
+		rpc = peer_rpc_alloc(0, 50003, 0, ddp);
+		KUNIT_ASSERT_NOT_NULL(test, rpc);
+		rpc->wrap = true;
+		task = peer_start(peer, rpc);
+		KUNIT_ASSERT_FALSE(test, IS_ERR(task));
+		KUNIT_EXPECT_TRUE(test, peer_attempted(peer, 1));
+		KUNIT_EXPECT_TRUE(test, loop_poll(RPC_IS_QUEUED(task)));
+		KUNIT_EXPECT_EQ(test, peer->attempts[0].nr_reads, 1);
+		KUNIT_EXPECT_NE(test, loop_valid_handles(), 0U);
+		KUNIT_EXPECT_EQ(test, rpc->unwrapped, 0U);
+
+		spin_lock(&xprt->queue_lock);
+		rpcrdma_wake_with_status(xprt, task, -ETIMEDOUT);
+		spin_unlock(&xprt->queue_lock);
+		rpc_wait_for_completion_task(task);
+		KUNIT_EXPECT_EQ(test, task->tk_status, 0);
+		rpc_put_task(task);
+		KUNIT_EXPECT_EQ(test, peer->nr_attempts, 2U);
+		KUNIT_EXPECT_TRUE(test, peer->attempts[1].sound);
+		/* Once for the second encoding, and once at the end */
+		KUNIT_EXPECT_EQ(test, rpc->unwrapped, 2U);
+		KUNIT_EXPECT_EQ(test, rpc->exposed, 0U);
+		peer_rpc_free(rpc);
+	}
+	KUNIT_EXPECT_EQ(test, loop_valid_handles(), 0U);
+}
+
 /* If memory for a continued Call cannot be allocated, use a Read chunk immediately. */
 static void recover_no_memory_for_parts(struct kunit *test)
 {
@@ -560,6 +608,7 @@ static struct kunit_case recover_cases[] = {
 	KUNIT_CASE_PARAM(recover_reconnect, peer_kind_gen_params),
 	KUNIT_CASE_PARAM(recover_killed_half_sent, peer_kind_gen_params),
 	KUNIT_CASE(recover_answered),
+	KUNIT_CASE(recover_encoded_again),
 	KUNIT_CASE(recover_no_memory_for_parts),
 	{}
 };

@@ -17,6 +17,12 @@
  * that was not posted has its MRs returned here; those of a posted one are returned
  * when they are invalid.
  *
+ * Most pages of a Call belong to the RPC's caller until the RPC ends. With GSS privacy
+ * they are auth_gss's, which frees them when the Call is encoded again, for example
+ * after a timeout. sunrpc has taken the RPC out of its queues by then, but the
+ * connection may still exist, and the peer may still read. The function that frees the
+ * pages is therefore called by one of this file, which takes the MRs back before.
+ *
  * Errors
  *
  * -EAGAIN: credits, Send Queue slots, contexts or MRs are missing. sunrpc is registered
@@ -64,6 +70,33 @@ static int rpcrdma_fill_sparse_pages(struct xdr_buf *buf)
 	return 0;
 }
 
+/*
+ * Free the pages of a Call that is encoded again, once the peer cannot read them. sunrpc
+ * calls this also when it releases the rpc_rqst, after buf_free(). Sleeps.
+ */
+static void rpcrdma_req_release_snd_buf(struct rpc_rqst *rqst)
+{
+	struct rpcrdma_req *req = rpcrdma_rqst_req(rqst);
+
+	if (req->ep)
+		rpcrdma_req_take_back(req);
+	req->release_snd_buf(rqst);
+}
+
+/*
+ * Interpose the function above. The rpc_rqst is pinned, so that its task does not use
+ * the pointer meanwhile. A new encoding has a new pointer.
+ */
+static noinline void rpcrdma_req_keep_pages(struct rpcrdma_req *req)
+{
+	struct rpc_rqst *rqst = &req->rqst;
+
+	if (rqst->rq_release_snd_buf == rpcrdma_req_release_snd_buf)
+		return;
+	req->release_snd_buf = rqst->rq_release_snd_buf;
+	rqst->rq_release_snd_buf = rpcrdma_req_release_snd_buf;
+}
+
 /* Map a range of @buf into the last chunk. */
 static __always_inline int
 rpcrdma_req_map_range(struct rpcrdma_req *req, struct rpcrdma_ep *ep,
@@ -95,6 +128,8 @@ static noinline int rpcrdma_req_map(struct rpcrdma_req *req,
 	rpcrdma_lists_init(&req->x.lists);
 	rpcrdma_ep_get(ep);
 	req->ep = ep;
+	if (unlikely(req->rqst.rq_release_snd_buf))
+		rpcrdma_req_keep_pages(req);
 	at.plan = plan;
 	rpcrdma_xdr_layout(snd, &at.call);
 	rpcrdma_xdr_layout(rcv, &at.reply);

@@ -103,6 +103,8 @@ struct rpcrdma_req {
 	struct rpcrdma_ep	*ep;		/* of @mrs, with a reference */
 	struct list_head	mrs;		/* MRs the Call exposes */
 	struct verbs_inv	inv;
+	/* Frees pages that @mrs may expose; valid if it was replaced in @rqst */
+	void			(*release_snd_buf)(struct rpc_rqst *rqst);
 	struct rpcrdma_recv	*rv;		/* the Reply's, until it is processed */
 	/* Added to the counters when the RPC is complete */
 	u32			copied;		/* bytes of an inline Reply */
