@@ -109,6 +109,8 @@ static struct peer *peer_open_reverse(struct kunit *test)
 	KUNIT_ASSERT_FALSE(test, IS_ERR(peer->service));
 	xprt->bc_serv = peer->serv;
 	KUNIT_ASSERT_EQ(test, xprt->ops->bc_setup(xprt, 2), 0);
+	/* NFS's first Call shows that the service was started. */
+	KUNIT_ASSERT_EQ(test, peer_call(test, 0, 0, 0, true), 0);
 
 	peer->sclass.xcl_ident = XPRT_TRANSPORT_RDMA;
 	peer->sclass.xcl_ops = &peer_sxprt_ops;
@@ -352,7 +354,7 @@ static void reverse_both(struct kunit *test)
 	peer_close_reverse(test);
 }
 
-/* After the service has ended, Calls are refused. */
+/* Calls are refused after the service has ended, and before another is known to run. */
 static void reverse_no_service(struct kunit *test)
 {
 	struct peer *peer = peer_open_reverse(test);
@@ -363,6 +365,10 @@ static void reverse_no_service(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, peer_call_back(test, 0, 0, 0), -EREMOTEIO);
 	KUNIT_EXPECT_EQ(test, peer->cb_served, 0U);
 	KUNIT_ASSERT_EQ(test, xprt->ops->bc_setup(xprt, 2), 0);
+	KUNIT_EXPECT_EQ(test, peer_call_back(test, 0, 20000, 0), -EREMOTEIO);
+	KUNIT_EXPECT_EQ(test, peer_call_back(test, 0, 0, 0), -EREMOTEIO);
+	KUNIT_EXPECT_EQ(test, peer->cb_served, 0U);
+	KUNIT_EXPECT_EQ(test, peer_call(test, 0, 0, 0, true), 0);
 	KUNIT_EXPECT_EQ(test, peer_call_back(test, 0, 20000, 0), 0);
 	peer_close_reverse(test);
 }

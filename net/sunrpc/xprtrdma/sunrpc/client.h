@@ -34,6 +34,7 @@ struct rpcrdma_client {
 	struct mutex		bc_mutex;	/* held while bc_serv is used */
 	struct rpc_wait_queue	bc_sending;	/* Replies waiting for the write lock */
 	unsigned int		bc_sessions;	/* Calls are accepted while not 0 */
+	unsigned long		bc_sends;	/* stat.sends at the first session */
 	unsigned int		bc_count;	/* rpc_rqsts allocated; bc_pa_lock */
 };
 

@@ -5,8 +5,15 @@
  * sunrpc's callback service exists only between bc_setup() and bc_destroy(), and its
  * end is not reported. Therefore bc_mutex is held while the service is used, and
  * bc_destroy() takes it, too. A Call that arrives while there is no service is refused
- * with that reason (WP 5). A Call for which there is no memory or no rpc_rqst closes
- * the connection (7.4).
+ * with that reason (WP 5).
+ *
+ * NFS calls bc_setup(), sets xprt->bc_serv, and then starts the threads of the service.
+ * If that fails, for instance because mount was killed, NFS frees the service, and
+ * kernels before 7.x leave the pointer until bc_destroy() is called. The first Call of
+ * NFS, EXCHANGE_ID, follows a successful start. The service is therefore used only when
+ * a Call has been sent since bc_setup(); no honest server calls back before.
+ *
+ * A Call for which there is no memory or no rpc_rqst closes the connection (7.4).
  */
 
 #include <linux/module.h>
@@ -163,7 +170,8 @@ int rpcrdma_client_bc_setup(struct rpc_xprt *xprt, unsigned int min_reqs)
 		rpcrdma_bc_push(client, bc);
 	}
 	mutex_lock(&client->bc_mutex);
-	client->bc_sessions++;
+	if (!client->bc_sessions++)
+		client->bc_sends = READ_ONCE(xprt->stat.sends);
 	mutex_unlock(&client->bc_mutex);
 	return 0;
 }
@@ -182,10 +190,10 @@ void rpcrdma_client_bc_destroy(struct rpc_xprt *xprt, unsigned int max_reqs)
 		client->bc_sessions--;
 	last = !client->bc_sessions && max_reqs != UINT_MAX;
 	/*
-	 * The service stops without checking its queue. sunrpc keeps the pointer to a
-	 * service that could not be started and was freed. A Call is counted from its
-	 * delivery until the service has processed it, so the service of a counted Call
-	 * has not been freed.
+	 * The service stops without checking its queue. sunrpc may have kept the pointer
+	 * to a service that could not be started and was freed. No Call was delivered to
+	 * such a service. A Call is counted from its delivery until the service has
+	 * processed it, so the service of a counted Call has not been freed.
 	 */
 	while (last && atomic_read(&xprt->bc_slot_count)) {
 		rqst = rpcrdma_bc_dequeue(xprt->bc_serv, xprt);
@@ -270,8 +278,11 @@ void rpcrdma_client_bc_free_rqst(struct rpc_rqst *rqst)
 /* Return true if there is a service for Calls. Caller holds bc_mutex. */
 static bool rpcrdma_bc_served(const struct rpcrdma_client *client)
 {
+	const struct rpc_xprt *xprt = &client->requester.xprt;
+
 	lockdep_assert_held(&client->bc_mutex);
-	return client->bc_sessions && client->requester.xprt.bc_serv;
+	return client->bc_sessions && xprt->bc_serv &&
+	       READ_ONCE(xprt->stat.sends) != client->bc_sends;
 }
 
 /*
