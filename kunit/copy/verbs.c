@@ -155,6 +155,7 @@ static int loop_create_qp(struct rdma_cm_id *id, struct ib_pd *pd,
 	};
 	int rc = -ENOMEM;
 
+	loop_check_nofs();
 	if (loop_crowd && !ep->client) {
 		atomic_inc(&loop_in_setup);
 		wake_up_all(&loop_crowd_wait);

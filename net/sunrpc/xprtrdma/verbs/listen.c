@@ -92,6 +92,8 @@ static void rpcrdma_ep_accept(struct work_struct *work)
 	struct rpcrdma_ep *ep = container_of(work, struct rpcrdma_ep,
 					     accept_work);
 	struct sockaddr_storage remote = ep->remote;
+	/* Memory reclaim may wait for a mount of a file system of this host. */
+	unsigned int nofs = memalloc_nofs_save();
 	int rc;
 
 	/*
@@ -102,6 +104,7 @@ static void rpcrdma_ep_accept(struct work_struct *work)
 	if (rc)
 		pr_warn_ratelimited("rpcrdma: connection from %pISpc cannot be set up: error %d\n",
 				    &remote, rc);
+	memalloc_nofs_restore(nofs);
 }
 
 /*
