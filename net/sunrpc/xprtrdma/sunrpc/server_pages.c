@@ -189,8 +189,8 @@ bool rpcrdma_svc_call_room(void *user, u64 octets)
 /*
  * Exchange pulled pages for pages of the thread. Pulling a Call needs pages. When the
  * Call is passed to a service thread, the same number of that thread's pages is no longer
- * needed. They are kept for the next Calls, so that pages need not be allocated and
- * cleared for each Call.
+ * needed. They are kept for the next Calls, so that pages need not be allocated for each
+ * Call.
  */
 void rpcrdma_svc_swap_pages(struct rpcrdma_recv *rv, struct page **pages)
 {
