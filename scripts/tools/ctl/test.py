@@ -21,7 +21,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 TOP = HERE.parents[2]
 sys.path.insert(0, str(HERE))
 
-from rpcrdma_ctl import doctor, main, metrics, netlink, secrets, status, top  # noqa: E402
+from rpcrdma_ctl import doctor, main, metrics, netlink, secrets, status, top, trace  # noqa: E402
 from rpcrdma_ctl import reload as reloading  # noqa: E402
 from rpcrdma_ctl.system import NO_PROGRAM, System  # noqa: E402
 
@@ -871,6 +871,36 @@ class Reload(Test):
     def test_not_loaded(self):
         self.host.remove("/sys/module/rpcrdma")
         self.assertEqual(reloading.reload(self.host, io.StringIO()), 1)
+
+
+class Completion(unittest.TestCase):
+    """bash completes what the command line accepts."""
+
+    def complete(self, *words):
+        script = ('source "$1"; COMP_WORDS=(rpcrdma-ctl "${@:2}"); COMP_CWORD=$(($# - 1)); '
+                  '_rpcrdma_ctl; printf "%s\\n" "${COMPREPLY[@]}"')
+        run = subprocess.run(["bash", "-c", script, "bash", str(HERE / "completion"), *words],
+                             capture_output=True, text=True, check=True)
+        self.assertEqual(run.stderr, "")
+        return set(run.stdout.split())
+
+    def test_commands(self):
+        self.assertEqual(self.complete(""), set(main.RUN) | {"--help"})
+        self.assertEqual(self.complete("st"), {"status"})
+
+    def test_options(self):
+        commands = next(action for action in main.arguments()._actions
+                        if action.dest == "command").choices
+        for name, parser in commands.items():
+            if name == "secrets":       # a folder
+                continue
+            options = {option for action in parser._actions
+                       for option in action.option_strings if option.startswith("--")}
+            with self.subTest(name):
+                self.assertEqual(self.complete(name, "-") - {"--"}, options)
+
+    def test_presets(self):
+        self.assertEqual(self.complete("trace", "-p", ""), set(trace.PRESETS))
 
 
 class Results(unittest.TextTestResult):
