@@ -643,10 +643,13 @@ guest_module()
 
 level_e2e()
 {
-	local module guest tree
+	local module guest tree device
 	guest_module e2e stock || return 0
 	build_hostile "$1"
 	build_ping "$1" || { not_ok e2e/ping "rpcrdma-ping does not build"; return; }
+	# The device in memory, which can fail
+	device=${module%/*}/kunit/rpcrdma_memdev.ko
+	[ ! -f "$device" ] || guest+=(--module "$device")
 	run_e2e e2e "$1" "${guest[@]}" --module "$module" --timeout 2400 -- "$1/guest/e2e.sh" "${PROFILE:-full}"
 }
 

@@ -101,6 +101,51 @@ bool memdev_failed(struct memdev *md)
 }
 EXPORT_SYMBOL_GPL(memdev_failed);
 
+static void memdev_lose_mrs(struct memdev *md, unsigned int lose)
+{
+	WRITE_ONCE(md->traits.mrs_gone, lose);
+}
+
+static void memdev_lose_maps(struct memdev *md, unsigned int lose)
+{
+	WRITE_ONCE(md->traits.maps_gone, lose);
+}
+
+/* The same for tests in user space: "NAME N" is for all devices. */
+static int memdev_control(const char *text, const struct kernel_param *param)
+{
+	static const struct {
+		const char *name;
+		void (*set)(struct memdev *md, unsigned int n);
+	} controls[] = {
+		{ "fail_at",	memdev_fail_at },
+		{ "refuse_err",	memdev_refuse_err },
+		{ "mrs_gone",	memdev_lose_mrs },
+		{ "maps_gone",	memdev_lose_maps },
+	};
+	struct memdev *md;
+	char name[16];
+	unsigned int n;
+	int i, found = 0;
+
+	if (sscanf(text, "%15s %u", name, &n) != 2)
+		return -EINVAL;
+	mutex_lock(&memdev_mutex);
+	for (i = 0; i < ARRAY_SIZE(controls); i++) {
+		if (strcmp(name, controls[i].name))
+			continue;
+		found = 1;
+		list_for_each_entry(md, &memdevs, list)
+			controls[i].set(md, n);
+	}
+	mutex_unlock(&memdev_mutex);
+	return found ? 0 : -EINVAL;
+}
+
+static const struct kernel_param_ops memdev_control_ops = { .set = memdev_control };
+module_param_cb(control, &memdev_control_ops, NULL, 0200);
+MODULE_PARM_DESC(control, "fail_at, refuse_err, mrs_gone or maps_gone, and a number");
+
 /* ---- Traits ---- */
 
 void memdev_default_traits(struct memdev_traits *traits)

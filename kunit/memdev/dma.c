@@ -82,7 +82,7 @@ static dma_addr_t memdev_map_to(struct memdev *md, void *memory, size_t size,
 	unsigned long flags;
 	u32 i;
 
-	if (memdev_fault(md))
+	if (memdev_fault(md) || READ_ONCE(md->traits.maps_gone))
 		return DMA_MAPPING_ERROR;
 	map = kzalloc(sizeof(*map), GFP_ATOMIC);
 	if (!map)

@@ -42,6 +42,7 @@ struct memdev_traits {
 	u32	mr_depth;	/* maximum pages or ranges of an MR */
 	u32	max_mrs;	/* maximum number of MRs at a time; 0: no limit */
 	bool	mrs_gone;	/* MR allocation fails */
+	bool	maps_gone;	/* DMA mapping fails */
 	/* Maximum bytes of a Send Queue; the size of an entry is not reported */
 	u32	sq_octets;
 	u32	setup_ms;	/* duration of creating a queue pair */

@@ -330,6 +330,58 @@ ctl_auth()
 	auth_off
 }
 
+# grows COUNTER: the counter has grown since mark()
+grows() { [ "$(growth ctl $1)" -gt 0 ]; }
+
+DEVICE_HOST=203.0.113.9
+
+# device_does WHAT N: tell the device in memory of kunit/ to fail
+device_does() { echo "$1 $2" >/sys/module/rpcrdma_memdev/parameters/control; }
+
+device_mount() { HOST=$DEVICE_HOST do_mount 4.2 /mnt-device; }
+device_written() { dd if=/dev/zero of=/mnt-device/device bs=64k count=1 oflag=direct 2>/dev/null; }
+
+# What a device refuses is counted: to post, to map, to allocate MRs, to stop a queue pair. Each
+# time the mount works again afterwards.
+ctl_device()
+{
+	modprobe dummy numdummies=0
+	ip link add m0 type dummy
+	ip link set m0 mtu 4200 up
+	ip addr add $DEVICE_HOST/24 dev m0
+	modprobe rpcrdma_memdev netdevs=m0
+	device_mount
+	mark ctl
+	device_does fail_at 1
+	device_written
+	device_does maps_gone 1
+	device_written &
+	wait_for 60 grows map_failures
+	device_does maps_gone 0
+	wait $!
+	umount /mnt-device
+
+	device_does mrs_gone 1
+	device_mount
+	device_written &
+	wait_for 60 grows mr_shortages
+	device_does mrs_gone 0
+	wait $!
+
+	device_does refuse_err 1000000
+	umount /mnt-device
+	wait_for 60 grows drains_failed
+	device_does refuse_err 0
+	raised ctl posts_refused map_failures mr_shortages drains_failed
+	screen device cat /tmp/ctl.log
+	device_mount
+	device_written
+	umount /mnt-device
+	rm $EXPORT/device
+	modprobe -r rpcrdma_memdev
+	ip link del m0
+}
+
 # The module is replaced, and the server has its listeners again.
 ctl_reload()
 {

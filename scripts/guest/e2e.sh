@@ -652,6 +652,10 @@ if [ $MODULE_KIND = ours ]; then
 		done
 	fi
 	t auth.off 20 auth_off
+	# Virtual DMA, which User-Mode Linux has, maps nothing.
+	if whole && [[ $(uname -r) != *uml ]] && modinfo rpcrdma_memdev >/dev/null 2>&1; then
+		t ctl.device 240 ctl_device
+	fi
 fi
 
 # Slow commands, whatever the kernel
