@@ -76,6 +76,7 @@ mount_works()
 	echo hello >$MNT/hello
 	[ "$(cat $EXPORT/hello)" = hello ]
 	rm $MNT/hello
+	check_xprt_lines $MNT
 	check_protocol $2
 }
 

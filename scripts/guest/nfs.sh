@@ -187,6 +187,16 @@ connections()
 	cat $CONNECTION_LINES 2>/dev/null
 }
 
+# Tools parse the "xprt: rdma" lines by position: these have the fields of the in-tree module,
+# which interop mounts with, too.
+check_xprt_lines()
+{
+	[ "$(xprt_lines $1 | awk '{ print NF }' | sort -u)" = 29 ] || {
+		xprt_lines $1
+		complain "mountstats has other fields"
+	}
+}
+
 # field KEY: print the values of KEY in the connection lines on stdin
 field()
 {
