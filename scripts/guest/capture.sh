@@ -41,15 +41,6 @@ capture_begin()
 	wait_for 20 capturing
 }
 
-# True if no message was sent or received for a second.
-quiet()
-{
-	local before
-	before=$(connections)
-	sleep 1
-	[ "$before" = "$(connections)" ]
-}
-
 # Read the counters, and end the capture: no message is sent in between.
 capture_end()
 {

@@ -172,26 +172,33 @@ cannot_mount()
 		complain "it mounts"
 }
 
-# A connection is lost because a Work Request fails: no packet arrives any more. This happens to
-# the end that has sent something, and the other one may not notice before it hears of that.
+# A connection is lost because a Work Request fails: a Call that the client sends is not
+# acknowledged. The server's end has nothing to send, so it is the client's that fails.
 ctl_lost()
 {
-	local before
+	local before call logged
 	mark ctl ctl_server
+	logged=$(dmesg | grep -c "$UNACKNOWLEDGED" || true)
 	before=$(connects)
-	load_begin 600
+	wait_for 30 quiet
 	impair client loss 100%
 	impair server loss 100%
+	touch $MNT/lost &
+	call=$!
 	wait_for 60 no_transport
+	log_says "$UNACKNOWLEDGED" $logged || complain "the log does not have the reason"
 	heal
 	reconnected $before
-	load_stop 1
-	if [ "$(growth ctl wr_failures)" -gt 0 ]; then
-		found ctl wr-failures
-	else
-		raised ctl_server wr_failures
-	fi
+	wait $call
+	rm $MNT/lost
+	raised ctl wr_failures
+	[ "$(growth ctl_server wr_failures)" -eq 0 ] || complain "the server's end counts one, too"
+	screen lost cat /tmp/ctl.log
+	# nfsd keeps the connections of silent clients for a while: restart it.
+	server_again
 }
+
+UNACKNOWLEDGED="connection to $ADDR4:$PORT closed: transport retry counter exceeded"
 
 opening() { connections | grep '^role=server ' | grep -qv ' state=open '; }
 

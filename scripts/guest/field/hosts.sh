@@ -111,6 +111,15 @@ mounted()
 	settle
 }
 
+# True if no message was sent or received for a second.
+quiet()
+{
+	local before
+	before=$(connections)
+	sleep 1
+	[ "$before" = "$(connections)" ]
+}
+
 # Wait until the mount has connected more than $1 times.
 reconnected()
 {
