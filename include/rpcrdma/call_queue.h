@@ -294,7 +294,7 @@ static inline u32 rpcrdma_spare_trim(struct rpcrdma_spare_pages *spare, u32 most
 
 	if (surplus > spare->least)
 		surplus = spare->least;
-	if (surplus > most) {
+	if (surplus >= most) {
 		spare->nr -= most;
 		spare->least -= most;
 		return most;

@@ -299,6 +299,21 @@ TEST(CallQueue, UnusedPagesAreTrimmed)
 	EXPECT_EQ(rpcrdma_spare_end(&spare), 0u);
 }
 
+/* The second of two calls frees no pages that Calls have used. */
+TEST(CallQueue, AFullTrimIsFollowedByAnEmptyOne)
+{
+	rpcrdma_spare_pages spare{};
+
+	rpcrdma_spare_init(&spare, 10);
+	EXPECT_EQ(rpcrdma_spare_put(&spare, 50), 50u);
+	EXPECT_EQ(rpcrdma_spare_trim(&spare, 100), 0u);
+	EXPECT_EQ(rpcrdma_spare_take(&spare, 34), 34u);
+	EXPECT_EQ(rpcrdma_spare_put(&spare, 34), 34u);
+	EXPECT_EQ(rpcrdma_spare_trim(&spare, 16), 16u);
+	EXPECT_EQ(rpcrdma_spare_trim(&spare, 16), 0u);
+	EXPECT_EQ(spare.nr, 34u);
+}
+
 /* The Replies in progress count, and that to the Call which would be next. */
 TEST(CallQueue, RepliesInProgressLimitNewCalls)
 {
