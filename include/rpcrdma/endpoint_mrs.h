@@ -135,27 +135,6 @@ static inline bool rpcrdma_core_mrs_exposed(const struct list_head *mrs)
 }
 
 /**
- * rpcrdma_core_item_answered() - process a Reply if nothing is left to invalidate
- * @core: connection
- * @mrs: list of the RPC's MRs
- * @x: RPC, which the caller has claimed
- * @rx: received message, decoded; not a bad one
- * @inv_handle: handle that the peer has invalidated
- * @layout: memory of the Reply
- *
- * The fast path of rpcrdma_core_mrs_invalidated(), rpcrdma_xact_reply() and
- * rpcrdma_core_mrs_put(), for the Replies of rpcrdma_xact_one_chunk(): @mrs is empty, and
- * its memory is unmapped. The caller then copies the inline payload to the head iovec,
- * releases the Receive and completes the RPC with x->parts.octets.
- * Context: no lock held.
- * Return: true if the Reply was processed; false if nothing was changed.
- */
-bool rpcrdma_core_item_answered(struct rpcrdma_ep_core *core,
-				struct list_head *mrs, struct rpcrdma_xact *x,
-				const struct rpcrdma_rx *rx, u32 inv_handle,
-				const struct rpcrdma_buf_layout *layout);
-
-/**
  * rpcrdma_core_mrs_invalidate() - invalidate the MRs in a list that are still exposed
  * @core: connection
  * @mrs: list of struct rpcrdma_mr

@@ -12,6 +12,8 @@
 extern "C" {
 #endif
 
+struct rpcrdma_rpc;
+
 /**
  * rpcrdma_core_may_call() - check if a Call can be sent now
  * @core: connection
@@ -45,8 +47,7 @@ rpcrdma_core_send_for_call(struct rpcrdma_ep_core *core)
  * rpcrdma_core_send_planned() - plan and send a Call for which rpcrdma_plan_plain()
  *	returned false
  * @core: connection
- * @rpc: the host's object, for rpcrdma_port_call_data() and its neighbours
- * @x: transaction of the Call
+ * @rpc: RPC of the Call
  * @learned: learned limits of the peer
  * @s: from rpcrdma_core_send_for_call()
  *
@@ -56,8 +57,8 @@ rpcrdma_core_send_for_call(struct rpcrdma_ep_core *core)
  *	is closed because it has too few MRs; another negative errno if the peer accepts the
  *	Call in no form.
  */
-int rpcrdma_core_send_planned(struct rpcrdma_ep_core *core, void *rpc,
-			      const struct rpcrdma_xact *x,
+int rpcrdma_core_send_planned(struct rpcrdma_ep_core *core,
+			      struct rpcrdma_rpc *rpc,
 			      const struct rpcrdma_peer_limits *learned,
 			      struct rpcrdma_send *s);
 

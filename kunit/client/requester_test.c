@@ -135,7 +135,7 @@ static int req_map(struct kunit *test, struct req_fixture *f)
 	/* MRs are added to the pool in the background. */
 	for (;;) {
 		rpcrdma_req_put_mrs(f->req);
-		rpcrdma_lists_init(&f->req->x.lists);
+		rpcrdma_lists_init(&f->req->rpc.x.lists);
 		rc = rpcrdma_req_map(f->req, f->ep, &f->plan);
 		if (rc != -EAGAIN || time_after(jiffies, end))
 			break;
@@ -152,7 +152,7 @@ static const u32 req_lengths[] = { 8000, 8001, 8002, 8003, 1, 12345 };
 static void requester_read_chunk(struct kunit *test)
 {
 	struct req_fixture *f = req_open(test);
-	const struct rpcrdma_lists *lists = &f->req->x.lists;
+	const struct rpcrdma_lists *lists = &f->req->rpc.x.lists;
 	u32 i, len;
 
 	for (i = 0; i < ARRAY_SIZE(req_lengths); i++) {
@@ -175,7 +175,7 @@ static void requester_read_chunk(struct kunit *test)
 static void requester_special(struct kunit *test)
 {
 	struct req_fixture *f = req_open(test);
-	const struct rpcrdma_lists *lists = &f->req->x.lists;
+	const struct rpcrdma_lists *lists = &f->req->rpc.x.lists;
 	u32 i, j, len;
 
 	for (i = 0; i < ARRAY_SIZE(req_lengths); i++) {
@@ -212,7 +212,7 @@ static void requester_special(struct kunit *test)
 static void requester_write_chunk(struct kunit *test)
 {
 	struct req_fixture *f = req_open(test);
-	const struct rpcrdma_lists *lists = &f->req->x.lists;
+	const struct rpcrdma_lists *lists = &f->req->rpc.x.lists;
 	u32 i, len;
 
 	for (i = 0; i < ARRAY_SIZE(req_lengths); i++) {
@@ -366,7 +366,7 @@ static void requester_exiting(struct kunit *test)
 	task->tk_status = -EIO;
 
 	xprt_pin_rqst(rqst);
-	rpcrdma_req_send_again(xprt, f->req);
+	rpcrdma_port_rpc_again(&f->req->rpc);
 	KUNIT_EXPECT_EQ(test, task->tk_status, -EIO);
 	xprt_pin_rqst(rqst);
 	spin_lock(&xprt->queue_lock);

@@ -120,7 +120,7 @@ static void pull_never_done(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, s->ep->core.conn.exposed_octets, 0U);
 	KUNIT_EXPECT_EQ(test, loop_valid_handles(), 0U);
 	for (i = 0; i < 3; i++)
-		rpcrdma_ep_send_done(c->ep, xid + i, 0);
+		rpcrdma_core_send_done(&c->ep->core, xid + i, 0);
 	c->no_done = false;
 	KUNIT_EXPECT_EQ(test, loop_pull_rpc(pair, 50000), 0);
 	KUNIT_EXPECT_TRUE(test, loop_wait_until(s, loop_all_released(s)));
@@ -138,10 +138,10 @@ static void pull_other_dones(struct kunit *test)
 	u32 i, xid = c->xid;
 
 	for (i = 0; i < 5; i++) {
-		rpcrdma_ep_send_done(c->ep, xid + i, 0);
+		rpcrdma_core_send_done(&c->ep->core, xid + i, 0);
 		KUNIT_ASSERT_EQ(test, loop_pull_rpc(pair, 50000), 0);
-		rpcrdma_ep_send_done(c->ep, xid + i, 0);
-		rpcrdma_ep_send_done(c->ep, ~xid, 0);
+		rpcrdma_core_send_done(&c->ep->core, xid + i, 0);
+		rpcrdma_core_send_done(&c->ep->core, ~xid, 0);
 	}
 	KUNIT_EXPECT_EQ(test, loop_pull_rpc(pair, 100), 0);
 	KUNIT_EXPECT_TRUE(test, loop_wait_until(s, loop_all_released(s)));
@@ -165,7 +165,7 @@ static void pull_wrong_handle(struct kunit *test)
 		rpcs[i].inline_res = 50000;
 		KUNIT_ASSERT_EQ(test, loop_rpc_do(c, &rpcs[i]), 0);
 	}
-	rpcrdma_ep_send_done(c->ep, rpcs[0].xid,
+	rpcrdma_core_send_done(&c->ep->core, rpcs[0].xid,
 			     rpcs[1].reply_lists.inv_handle);
 	KUNIT_EXPECT_TRUE(test, loop_wait_gone(s));
 	KUNIT_EXPECT_TRUE(test, loop_all_released(s));

@@ -82,7 +82,7 @@ static void loop_say_done(struct loop_side *side, struct rpcrdma_ep *ep,
 			  u32 xid, u32 handle)
 {
 	if (!READ_ONCE(side->no_done))
-		rpcrdma_ep_send_done(ep, xid, side->plain_done ? 0 : handle);
+		rpcrdma_core_send_done(&ep->core, xid, side->plain_done ? 0 : handle);
 }
 
 static void loop_reply_pulled(struct rpcrdma_rw *rw, bool ok)
@@ -182,9 +182,9 @@ static void loop_op_reply(struct rpcrdma_ep *ep, struct rpcrdma_recv *rv)
 	}
 	if (rv->inv_handle &&
 	    (!rpcrdma_invalidation_ok(&ep->core.conn, &rpc->lists, rv->inv_handle) ||
-	     !rpcrdma_mrs_invalidated(&rpc->mrs, rv->inv_handle)))
+	     !rpcrdma_core_mrs_invalidated(&rpc->mrs, rv->inv_handle)))
 		atomic_inc(&side->bad);
-	rpc->exposed = rpcrdma_mrs_exposed(&rpc->mrs);
+	rpc->exposed = rpcrdma_core_mrs_exposed(&rpc->mrs);
 	if (placed.pull_octets) {
 		atomic_inc(&side->replies);
 		loop_pull_reply(side, rv, rpc);
@@ -213,7 +213,7 @@ static void loop_op_error(struct rpcrdma_ep *ep, struct rpcrdma_recv *rv)
 	rpcrdma_recv_put(rv);
 	if (rpc) {
 		rpc->status = -EREMOTEIO;
-		rpc->exposed = rpcrdma_mrs_exposed(&rpc->mrs);
+		rpc->exposed = rpcrdma_core_mrs_exposed(&rpc->mrs);
 		complete_all(&rpc->done);
 	}
 }

@@ -328,7 +328,13 @@ void rpcrdma_port_recv_shrink(struct rpcrdma_recv *rv)
 
 void rpcrdma_port_recv_put(struct rpcrdma_recv *rv)
 {
-	of(rv->core).release_receive(static_cast<received *>(rv));
+	auto *own = static_cast<received *>(rv);
+
+	/* Those of messages for the core are not held. */
+	if (own->held)
+		of(rv->core).put(own);
+	else
+		of(rv->core).release_receive(own);
 }
 
 bool rpcrdma_port_has_arrived(struct rpcrdma_ep_core *core)

@@ -10,6 +10,8 @@
 
 #include <unordered_map>
 
+#include <rpcrdma/endpoint_answer.h>
+
 #include "endpoint.hh"
 
 namespace simulation
@@ -85,7 +87,7 @@ void each_item(u32 pieces, u32 item, F f)
 class host;
 
 /* An RPC and its task */
-struct rpc final : actor {
+struct rpc final : actor, rpcrdma_rpc {
 	/* State of the task. The engine has the state of the Call. */
 	enum life {
 		QUEUED,	 /* waits to be sent */
@@ -99,6 +101,12 @@ struct rpc final : actor {
 		WAIT_FOR_END,
 	};
 
+	rpc() : rpcrdma_rpc{}
+	{
+		list_init(&mrs);
+		inv.work.chain = &requests;
+		requests.of = &inv.work;
+	}
 	void act(u32 what, u64 arg) override;
 
 	host *owner;
@@ -112,12 +120,9 @@ struct rpc final : actor {
 	u32 sequence = 0;    /* GSS sequence number, new for each encoding */
 	u32 timer = 0;
 	u32 refusals = 0, replays = 0;
-	rpcrdma_xact x{};
-	list_head mrs{ &mrs, &mrs };
+	rpcrdma_chain requests;	  /* of the invalidation */
 	std::vector<u8> stream;	  /* Payload stream of an inline Reply */
 	memory call, reply, item; /* item: memory of the Write chunk */
-	/* Receive of the Reply until it is processed */
-	received *rv = nullptr;
 	int status = 0;
 	bool unanswered = false; /* may remain without a Reply */
 	int refused = 0;	 /* errno if it cannot be sent */
@@ -188,7 +193,16 @@ public:
 	void request(endpoint &ep) override;
 	void act(u32 what, u64 arg) override;
 
-	/* Called for the core, in requester.cc */
+	/* Called for the core, in replies.cc and requester.cc */
+	void report(rpc *task, const rpcrdma_actions &s);
+	int reads(rpc *task, endpoint &from, const rpcrdma_recv &rv,
+		  rpcrdma_transfer **t);
+	void learn(const rpc *task, const rpcrdma_rx &rx,
+		   const rpcrdma_call &call);
+	void refused(rpc *task, const rpcrdma_rx &rx, int status);
+	void processed(rpc *task, int result);
+	void requeue(rpc *task);
+	void unpin(rpc *task);
 	void call_data(rpc *task, const endpoint *on, rpcrdma_call *call);
 	bool call_item(const rpc *task, const endpoint *on,
 		       rpcrdma_call_item *item) const;
@@ -246,18 +260,12 @@ private:
 	void answered(rpc *task, const std::vector<u8> &whole);
 	bool pieces_fit(const rpc *task, const endpoint *on,
 			const rpcrdma_call_plan &plan) const;
-	void report(const rpc *task, const rpcrdma_actions &s);
-	void unpin(rpc *task);
-	void run_actions(rpc *task, endpoint &from, rpcrdma_actions s);
-	bool invalidate(rpc *task, endpoint &from, rpcrdma_actions *s);
-	void pull(rpc *task, endpoint &from);
 	std::vector<u8> assemble(const rpc *task) const;
 	std::vector<u8> with_items(const rpc *task,
 				   const std::vector<u8> &stream) const;
 	void deliver(rpc *task, const std::vector<u8> &whole);
 	void complete(rpc *task, int status);
 	void release(rpc *task);
-	void requeue(rpc *task);
 
 	/* Responder, in service.cc and service_reply.cc */
 	service_queue &queue_of(endpoint &from);

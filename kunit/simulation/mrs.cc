@@ -409,6 +409,8 @@ void rpcrdma_port_overdue(const struct rpcrdma_pull_entry *x)
 
 void rpcrdma_port_chain_inv(struct rpcrdma_inv *inv, struct rpcrdma_mr *mr)
 {
+	if (!inv->work.wrs.nr)
+		inv->work.chain->requests.clear();
 	inv->work.chain->requests.push_back({ op::invalidate,
 					      static_cast<device_mr *>(mr),
 					      mr->handle, 0, nullptr, 0, 0 });

@@ -579,6 +579,15 @@ u32 rpcrdma_port_coarse_ms(const struct rpcrdma_ep_core *core)
 	return static_cast<const endpoint *>(core)->coarse_ms();
 }
 
+/* An endpoint exists until the end of a run. */
+void rpcrdma_port_get(struct rpcrdma_ep_core *)
+{
+}
+
+void rpcrdma_port_put(struct rpcrdma_ep_core *)
+{
+}
+
 bool rpcrdma_port_enter(struct rpcrdma_ep_core *core)
 {
 	return of(core).enter();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The Requester: Replies, ERRORs, and the actions that the core requests for
- * them
+ * The Requester: Replies and ERRORs, and the actions that the core requests for
+ * them (core/port_rpc.h)
  */
 #include "host.hh"
 
@@ -39,23 +39,19 @@ static rpcrdma_buf_layout layout_of(const spec &what)
 
 void host::reply(endpoint &from, received *rv)
 {
-	rpcrdma_arrival a{};
-	rpcrdma_actions s;
+	const bool bad = rv->verdict == RPCRDMA_RX_BAD_REPLY;
 	rpcrdma_claimed claimed = RPCRDMA_CLAIMED_NOT;
+	rpcrdma_buf_layout layout;
 	rpc *task = find(rv->rx.xid);
 
-	a.rx = &rv->rx;
-	a.bad = rv->verdict == RPCRDMA_RX_BAD_REPLY;
-	if (task)
+	if (task) {
+		layout = layout_of(task->what);
 		claimed = rpcrdma_xact_claim_reply(&task->x, &from.conn,
-						   &rv->rx, a.bad,
-						   rv->inv_handle,
-						   layout_of(task->what).head);
+						   &rv->rx, bad, rv->inv_handle,
+						   layout.head);
+	}
 	if (claimed == RPCRDMA_CLAIMED_NOT) {
-		s = rpcrdma_xact_stray(a.rx, a.bad);
-		from.put(rv);
-		if (s.todo & RPCRDMA_ACT_DONE)
-			rpcrdma_core_send_done(&from, s.xid, s.handle);
+		rpcrdma_core_rpc_stray(&from, rv, bad);
 		return;
 	}
 	task->pinned = true;
@@ -75,45 +71,35 @@ void host::reply(endpoint &from, received *rv)
 				       whole);
 		return;
 	}
-	task->rv = rv;
-	a.inv_handle = rv->inv_handle;
-	a.length = rv->payload_len;
-	a.layout = layout_of(task->what);
-	if (a.inv_handle && !a.bad &&
-	    rpcrdma_core_item_answered(&from, &task->mrs, &task->x, a.rx,
-				       a.inv_handle, &a.layout)) {
-		task->stream.assign(rv->data(), rv->data() + rv->payload_len);
-		task->rv = nullptr;
-		from.put(rv);
-		answered(task, assemble(task));
-		return;
-	}
-	if (a.inv_handle)
-		a.exposed = from.invalidated(&task->mrs, a.inv_handle);
-	run_actions(task, from, rpcrdma_xact_reply(&task->x, &from.conn, &a));
+	rpcrdma_core_rpc_reply(&from, task, rv, bad, &layout);
 }
 
 void host::error(endpoint &from, received *rv)
 {
 	rpc *task = find(rv->rx.xid);
-	rpcrdma_call call;
-	u32 code = rv->rx.error.code;
-	int status;
 
 	if (!task || !rpcrdma_xact_claim(&task->x, &from.conn)) {
 		from.put(rv);
 		return;
 	}
 	task->pinned = true;
+	rpcrdma_core_rpc_error(&from, task, rv);
+}
+
+void host::learn(const rpc *task, const rpcrdma_rx &rx,
+		 const rpcrdma_call &call)
+{
+	rpcrdma_peer_limits_learn(&peer_limits_, w_.now / SECOND, &rx, &call,
+				  &task->x.lists);
+}
+
+void host::refused(rpc *task, const rpcrdma_rx &rx, int status)
+{
+	const u32 code = rx.error.code;
+
 	w_.tell("RPC %u is refused: %s, %u", task->id, rpcrdma_error_name(code),
-		rv->rx.error.arg[0]);
+		rx.error.arg[0]);
 	w_.sum.refused++;
-	call_data(task, &from, &call);
-	rpcrdma_peer_limits_learn(&peer_limits_, w_.now / SECOND, &rv->rx,
-				  &call, &task->x.lists);
-	status = rpcrdma_core_call_refused(
-		&from, &rv->rx, &call, &task->x.lists, &task->x.retry_limits);
-	from.put(rv);
 	/*
 	 * The Call was executed, so that the service may recognise another copy
 	 * of it.
@@ -129,23 +115,13 @@ void host::error(endpoint &from, received *rv)
 		task->what.too_short = 0;
 	if (++task->refusals > 16)
 		w_.complain("the refusals of a Call have no end");
-	run_actions(task, from, rpcrdma_xact_error(&task->x, status));
-}
-
-/*
- * Return the first bytes of a Reply that is not in a Receive, for the engine.
- */
-static const void *first_of(const rpc *task)
-{
-	return task->reply.octets.size() < 8 ? nullptr :
-					       task->reply.octets.data();
 }
 
 /*
  * Report a bad Reply. An end that follows the profile sends one only if the run
  * requests it.
  */
-void host::report(const rpc *task, const rpcrdma_actions &s)
+void host::report(rpc *task, const rpcrdma_actions &s)
 {
 	w_.tell("RPC %u has a bad Reply: %s", task->id, s.reason);
 	if (!task->what.bad || s.todo & RPCRDMA_ACT_CLOSE)
@@ -184,101 +160,41 @@ void host::answered(rpc *task, const std::vector<u8> &whole)
 	deliver(task, whole);
 }
 
-/* Perform the engine's actions, in its order. */
-void host::run_actions(rpc *task, endpoint &from, rpcrdma_actions s)
+void host::processed(rpc *task, int result)
 {
-	do {
-		if (s.todo & RPCRDMA_ACT_REPORT)
-			report(task, s);
-		if (s.todo & RPCRDMA_ACT_PLACE)
-			task->stream.assign(task->rv->data(),
-					    task->rv->data() +
-						    task->rv->payload_len);
-		if (s.todo & RPCRDMA_ACT_PUT) {
-			received *rv = task->rv;
-
-			task->rv = nullptr;
-			from.put(rv);
-		}
-		if (s.todo & RPCRDMA_ACT_CLOSE)
-			from.close(s.reason);
-
-		if (s.todo & RPCRDMA_ACT_COMPLETE) {
-			if (s.status < 0) {
-				w_.sum.failed++;
-				fail(task, s.status);
-				task->status = s.status;
-				over(task);
-			} else {
-				answered(task, assemble(task));
-			}
-		} else if (s.todo & RPCRDMA_ACT_PULL) {
-			pull(task, from);
-		} else if (s.todo & RPCRDMA_ACT_AGAIN) {
-			requeue(task);
-		} else if (s.todo & RPCRDMA_ACT_LEAVE) {
-			unpin(task);
-		}
-
-		if (s.todo & RPCRDMA_ACT_DONE)
-			rpcrdma_core_send_done(&from, s.xid, s.handle);
-	} while (s.todo & RPCRDMA_ACT_INVALIDATE && invalidate(task, from, &s));
-}
-
-/* Invalidate the task's MRs. Return true if there is another step to run. */
-bool host::invalidate(rpc *task, endpoint &from, rpcrdma_actions *s)
-{
-	if (!rpcrdma_core_mrs_exposed(&task->mrs)) {
-		from.put_mrs(&task->mrs);
-		*s = rpcrdma_xact_invalidated(&task->x, true, first_of(task));
-		return true;
+	if (result >= 0) {
+		answered(task, assemble(task));
+		return;
 	}
-	from.invalidate(&task->mrs, [this, task, &from](bool ok) {
-		if (ok)
-			from.put_mrs(&task->mrs);
-		run_actions(task, from,
-			    rpcrdma_xact_invalidated(&task->x, ok,
-						     first_of(task)));
-	});
-	return false;
+	w_.sum.failed++;
+	fail(task, result);
+	task->status = result;
+	over(task);
 }
 
-void host::pull(rpc *task, endpoint &from)
+int host::reads(rpc *task, endpoint &from, const rpcrdma_recv &rv,
+		rpcrdma_transfer **reads)
 {
 	const u32 octets = task->x.placed.pull_octets;
-	received *rv = task->rv;
 	transfer *t;
 	int rc;
 
-	task->rv = nullptr;
 	w_.sum.pulled++;
 	task->reply.octets.resize(octets);
 	t = from.new_transfer(op::read);
-	if (!t) {
-		from.put(rv);
-		run_actions(task, from,
-			    rpcrdma_xact_pulled(&task->x, RPCRDMA_PULL_SHORT,
-						nullptr));
-		return;
-	}
-	rc = from.add_transfer(t, rv->rx.lists, rv->rx.lists.reads[0], 0,
+	if (!t)
+		return -ENOMEM;
+	rc = from.add_transfer(t, rv.rx.lists, rv.rx.lists.reads[0], 0,
 			       task->reply, 0, octets);
-	from.put(rv);
 	if (rc) {
 		from.drop_transfer(t);
-		run_actions(task, from,
-			    rpcrdma_xact_pulled(&task->x, RPCRDMA_PULL_SHORT,
-						nullptr));
-		return;
+		return rc;
 	}
-	t->ended = [this, task, &from](bool ok) {
-		run_actions(task, from,
-			    rpcrdma_xact_pulled(&task->x,
-						ok ? RPCRDMA_PULL_OK :
-						     RPCRDMA_PULL_FAILED,
-						first_of(task)));
+	t->ended = [task, &from](bool ok) {
+		rpcrdma_core_rpc_pulled(&from, task, ok);
 	};
-	from.read(t);
+	*reads = t;
+	return 0;
 }
 
 /*
@@ -409,3 +325,86 @@ void host::deliver(rpc *task, const std::vector<u8> &whole)
 }
 
 } // namespace simulation
+
+using namespace simulation;
+
+static rpc *task_of(rpcrdma_rpc *called)
+{
+	return static_cast<rpc *>(called);
+}
+
+static const rpc *task_of(const rpcrdma_rpc *called)
+{
+	return static_cast<const rpc *>(called);
+}
+
+void rpcrdma_port_rpc_report(struct rpcrdma_ep_core *,
+			     struct rpcrdma_rpc *called,
+			     const struct rpcrdma_actions *s)
+{
+	task_of(called)->owner->report(task_of(called), *s);
+}
+
+void rpcrdma_port_rpc_place(struct rpcrdma_rpc *called)
+{
+	const auto *rv = static_cast<received *>(called->rv);
+
+	task_of(called)->stream.assign(rv->data(),
+				       rv->data() + rv->payload_len);
+}
+
+/* assemble() does this. */
+void rpcrdma_port_rpc_move(struct rpcrdma_rpc *)
+{
+}
+
+const void *rpcrdma_port_rpc_first(const struct rpcrdma_rpc *called)
+{
+	const memory &reply = task_of(called)->reply;
+
+	return reply.octets.size() < 8 ? nullptr : reply.octets.data();
+}
+
+void rpcrdma_port_rpc_put_mrs(struct rpcrdma_ep_core *core,
+			      struct rpcrdma_rpc *called)
+{
+	of(core).put_mrs(&called->mrs);
+}
+
+int rpcrdma_port_rpc_reads(struct rpcrdma_ep_core *core,
+			   struct rpcrdma_rpc *called,
+			   const struct rpcrdma_recv *rv,
+			   struct rpcrdma_transfer **t)
+{
+	return task_of(called)->owner->reads(task_of(called), of(core), *rv, t);
+}
+
+void rpcrdma_port_rpc_learn(struct rpcrdma_ep_core *,
+			    const struct rpcrdma_rpc *called,
+			    const struct rpcrdma_rx *rx,
+			    const struct rpcrdma_call *call)
+{
+	task_of(called)->owner->learn(task_of(called), *rx, *call);
+}
+
+void rpcrdma_port_rpc_refused(struct rpcrdma_ep_core *,
+			      struct rpcrdma_rpc *called,
+			      const struct rpcrdma_rx *rx, int status)
+{
+	task_of(called)->owner->refused(task_of(called), *rx, status);
+}
+
+void rpcrdma_port_rpc_complete(struct rpcrdma_rpc *called, int status)
+{
+	task_of(called)->owner->processed(task_of(called), status);
+}
+
+void rpcrdma_port_rpc_again(struct rpcrdma_rpc *called)
+{
+	task_of(called)->owner->requeue(task_of(called));
+}
+
+void rpcrdma_port_rpc_leave(struct rpcrdma_rpc *called)
+{
+	task_of(called)->owner->unpin(task_of(called));
+}

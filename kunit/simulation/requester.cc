@@ -336,8 +336,7 @@ int host::try_send(rpc *task, endpoint *on)
 			       &plan))
 		rc = post(task, on, plan, false, s);
 	else
-		rc = rpcrdma_core_send_planned(on, task, &task->x,
-					       &peer_limits_, s);
+		rc = rpcrdma_core_send_planned(on, task, &peer_limits_, s);
 	if (rc == -ENOTCONN && !on->is_open())
 		w_.sum.mrs_given_up++;
 	if (rc == -E2BIG) {
@@ -359,28 +358,30 @@ int host::try_send(rpc *task, endpoint *on)
 
 using namespace simulation;
 
-void rpcrdma_port_call_data(struct rpcrdma_ep_core *core, void *call_of,
+void rpcrdma_port_call_data(struct rpcrdma_ep_core *core,
+			    struct rpcrdma_rpc *called,
 			    struct rpcrdma_call *call)
 {
-	auto *task = static_cast<rpc *>(call_of);
+	auto *task = static_cast<rpc *>(called);
 
 	task->owner->call_data(task, static_cast<endpoint *>(core), call);
 }
 
-bool rpcrdma_port_call_item(struct rpcrdma_ep_core *core, void *call_of,
+bool rpcrdma_port_call_item(struct rpcrdma_ep_core *core,
+			    struct rpcrdma_rpc *called,
 			    struct rpcrdma_call_item *item)
 {
-	auto *task = static_cast<rpc *>(call_of);
+	auto *task = static_cast<rpc *>(called);
 
 	return task->owner->call_item(task, static_cast<endpoint *>(core),
 				      item);
 }
 
-static int call_post(rpcrdma_ep_core *core, void *call_of,
+static int call_post(rpcrdma_ep_core *core, rpcrdma_rpc *called,
 		     const rpcrdma_call_plan &plan, bool only_item,
 		     rpcrdma_send *s)
 {
-	auto *task = static_cast<rpc *>(call_of);
+	auto *task = static_cast<rpc *>(called);
 	auto *on = static_cast<endpoint *>(core);
 	const int rc = task->owner->post(task, on, plan, only_item, s);
 
@@ -389,16 +390,17 @@ static int call_post(rpcrdma_ep_core *core, void *call_of,
 	return rc;
 }
 
-int rpcrdma_port_call_post(struct rpcrdma_ep_core *core, void *call_of,
+int rpcrdma_port_call_post(struct rpcrdma_ep_core *core,
+			   struct rpcrdma_rpc *called,
 			   const struct rpcrdma_call_plan *plan,
 			   struct rpcrdma_send *s)
 {
-	return call_post(core, call_of, *plan, false, s);
+	return call_post(core, called, *plan, false, s);
 }
 
-int rpcrdma_port_item_post(struct rpcrdma_ep_core *core, void *call_of,
-			   bool result, u32 inline_length,
-			   struct rpcrdma_send *s)
+int rpcrdma_port_item_post(struct rpcrdma_ep_core *core,
+			   struct rpcrdma_rpc *called, bool result,
+			   u32 inline_length, struct rpcrdma_send *s)
 {
 	const rpcrdma_call_plan plan = {
 		.format = RPCRDMA_INLINE,
@@ -408,5 +410,5 @@ int rpcrdma_port_item_post(struct rpcrdma_ep_core *core, void *call_of,
 		.inline_length = inline_length,
 	};
 
-	return call_post(core, call_of, plan, true, s);
+	return call_post(core, called, plan, true, s);
 }

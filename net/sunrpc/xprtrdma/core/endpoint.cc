@@ -15,3 +15,4 @@
 #include "endpoint/teardown.cc"
 #include "endpoint/mrs.cc"
 #include "endpoint/pulled_reply.cc"
+#include "endpoint/answers.cc"

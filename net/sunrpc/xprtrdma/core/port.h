@@ -18,6 +18,7 @@
 #include "port_control.h"
 #include "port_mrs.h"
 #include "port_receive.h"
+#include "port_rpc.h"
 #include "port_send.h"
 #include "port_transfer.h"
 
@@ -155,6 +156,22 @@ bool rpcrdma_port_enter(struct rpcrdma_ep_core *core);
  * Context: no lock held.
  */
 void rpcrdma_port_leave(struct rpcrdma_ep_core *core);
+
+/**
+ * rpcrdma_port_get - get a reference to the memory of a connection
+ * @core: connection
+ *
+ * Context: any; the caller has a reference, or MRs of it that are in use.
+ */
+void rpcrdma_port_get(struct rpcrdma_ep_core *core);
+
+/**
+ * rpcrdma_port_put - put a reference to the memory of a connection
+ * @core: connection
+ *
+ * Context: no lock held.
+ */
+void rpcrdma_port_put(struct rpcrdma_ep_core *core);
 
 /**
  * rpcrdma_port_write_space - notify refused senders that they may retry

@@ -125,60 +125,6 @@ void rpcrdma_port_buffer_free(struct rpcrdma_ep_core *core, void *buf, u64 addr,
 			      u32 size);
 
 /**
- * rpcrdma_port_call_item - describe a Call with one DDP-eligible item, for the fast path
- *	of planning
- * @core: connection
- * @rpc: as passed to rpcrdma_core_send_planned()
- * @item: filled
- *
- * Context: no lock held.
- * Return: false if the Call has no such item, or may have several.
- */
-bool rpcrdma_port_call_item(struct rpcrdma_ep_core *core, void *rpc,
-			    struct rpcrdma_call_item *item);
-
-/**
- * rpcrdma_port_item_post - map the item of a Call to one MR, encode and send the Call
- * @core: connection
- * @rpc: as passed to rpcrdma_core_send_planned()
- * @result: item.result of rpcrdma_port_call_item(): the item is in a Write chunk,
- *	otherwise in a Read chunk
- * @inline_length: bytes of payload in the message, which has Simple Format
- * @s: context for it
- *
- * Context: no lock held.
- * Return: as rpcrdma_port_call_post().
- */
-int rpcrdma_port_item_post(struct rpcrdma_ep_core *core, void *rpc, bool result,
-			   u32 inline_length, struct rpcrdma_send *s);
-
-/**
- * rpcrdma_port_call_data - get the complete geometry of a Call, and the learned limits
- * @core: connection
- * @rpc: as passed to rpcrdma_core_send_planned()
- * @call: filled
- *
- * Context: no lock held.
- */
-void rpcrdma_port_call_data(struct rpcrdma_ep_core *core, void *rpc,
-			    struct rpcrdma_call *call);
-
-/**
- * rpcrdma_port_call_post - map, encode and send a Call
- * @core: connection
- * @rpc: as passed to rpcrdma_core_send_planned()
- * @plan: how the Call is conveyed
- * @s: context for it; not used if it is continued
- *
- * Context: no lock held.
- * Return: 0; the errors of rpcrdma_core_send_call() or rpcrdma_core_send_continued_call();
- *	-ENOMEM; or another negative errno. After an error, no MR of the Call is mapped.
- */
-int rpcrdma_port_call_post(struct rpcrdma_ep_core *core, void *rpc,
-			   const struct rpcrdma_call_plan *plan,
-			   struct rpcrdma_send *s);
-
-/**
  * rpcrdma_port_stream_free - free the memory of a continued message
  * @st: continued message
  *

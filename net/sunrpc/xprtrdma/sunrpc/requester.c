@@ -42,7 +42,7 @@
 #include <linux/mm.h>
 #include <linux/sunrpc/sched.h>
 
-#include <core/port_send.h>
+#include <core/port_rpc.h>
 
 #include "../verbs/trace.h"
 #include "internal.h"
@@ -110,8 +110,8 @@ rpcrdma_req_map_range(struct rpcrdma_req *req, struct rpcrdma_ep *ep,
 				ARRAY_SIZE(ext));
 	if (n < 0)
 		return n;
-	return rpcrdma_mrs_map(ep, &req->mrs, ext, n, offer->written,
-			       &req->x.lists);
+	return rpcrdma_mrs_map(ep, &req->rpc.mrs, ext, n, offer->written,
+			       &req->rpc.x.lists);
 }
 
 /* Map the chunks of @plan: the engine decides which memory they consist of. */
@@ -125,7 +125,7 @@ static noinline int rpcrdma_req_map(struct rpcrdma_req *req,
 	struct rpcrdma_chunk_range range __uninitialized;
 	int rc;
 
-	rpcrdma_lists_init(&req->x.lists);
+	rpcrdma_lists_init(&req->rpc.x.lists);
 	rpcrdma_ep_get(ep);
 	req->ep = ep;
 	if (unlikely(req->rqst.rq_release_snd_buf))
@@ -134,7 +134,7 @@ static noinline int rpcrdma_req_map(struct rpcrdma_req *req,
 	rpcrdma_xdr_layout(snd, &at.call);
 	rpcrdma_xdr_layout(rcv, &at.reply);
 	at.left = 0;
-	while ((rc = rpcrdma_chunk_range_next(&at, &req->x.lists, &range)) >
+	while ((rc = rpcrdma_chunk_range_next(&at, &req->rpc.x.lists, &range)) >
 	       0) {
 		rc = rpcrdma_req_map_range(req, ep, range.written ? rcv : snd,
 					   &range);
@@ -155,14 +155,14 @@ rpcrdma_req_map_item(struct rpcrdma_req *req, struct rpcrdma_ep *ep,
 
 	rpcrdma_ep_get(ep);
 	req->ep = ep;
-	mr = rpcrdma_mrs_map_item(ep, &req->mrs, buf->pages, buf->page_base,
+	mr = rpcrdma_mrs_map_item(ep, &req->rpc.mrs, buf->pages, buf->page_base,
 				  buf->page_len, plan->write_chunk);
 	if (IS_ERR(mr))
 		return PTR_ERR(mr);
-	rpcrdma_lists_set_only(&req->x.lists, plan->read_item,
+	rpcrdma_lists_set_only(&req->rpc.x.lists, plan->read_item,
 			       buf->head[0].iov_len, mr->handle, mr->length,
 			       mr->offset);
-	req->x.lists.inv_handle = mr->handle;
+	req->rpc.x.lists.inv_handle = mr->handle;
 	return 0;
 }
 
@@ -172,7 +172,7 @@ rpcrdma_req_account(struct rpcrdma_req *req,
 		    const struct rpcrdma_call_plan *plan)
 {
 	struct rpcrdma_requester_stats *stats = req->stats;
-	const struct rpcrdma_lists *lists = &req->x.lists;
+	const struct rpcrdma_lists *lists = &req->rpc.x.lists;
 
 	if (plan->format == RPCRDMA_SPECIAL)
 		stats->nomsg_calls++;
@@ -243,8 +243,8 @@ rpcrdma_req_post(struct rpcrdma_ep *ep, struct rpcrdma_req *req,
 		 struct rpcrdma_send *send)
 {
 	bool chunks = rpcrdma_plan_has_chunks(plan);
-	const struct rpcrdma_lists *lists = chunks ? &req->x.lists : NULL;
-	struct list_head *mrs = chunks ? &req->mrs : NULL;
+	const struct rpcrdma_lists *lists = chunks ? &req->rpc.x.lists : NULL;
+	struct list_head *mrs = chunks ? &req->rpc.mrs : NULL;
 	struct rpcrdma_stream *stream = NULL;
 	int rc = 0;
 
@@ -253,7 +253,7 @@ rpcrdma_req_post(struct rpcrdma_ep *ep, struct rpcrdma_req *req,
 	else if (chunks)
 		rc = rpcrdma_req_map(req, ep, plan);
 	else
-		rpcrdma_lists_init(&req->x.lists);
+		rpcrdma_lists_init(&req->rpc.x.lists);
 	if (likely(!rc))
 		rc = rpcrdma_requester_build(send, &req->rqst, plan, only_item,
 					     lists, &stream);
@@ -261,9 +261,9 @@ rpcrdma_req_post(struct rpcrdma_ep *ep, struct rpcrdma_req *req,
 		goto out_discard;
 
 	if (stream)
-		rc = rpcrdma_send_continued_call(ep, stream, mrs, &req->x);
+		rc = rpcrdma_send_continued_call(ep, stream, mrs, &req->rpc.x);
 	else
-		rc = rpcrdma_send_call(send, mrs, plan->format, lists, &req->x);
+		rc = rpcrdma_send_call(send, mrs, plan->format, lists, &req->rpc.x);
 	if (likely(!rc)) {
 		rpcrdma_req_account(req, plan);
 		return 0;
@@ -276,10 +276,10 @@ out_discard:
 	return rc;
 }
 
-bool rpcrdma_port_call_item(struct rpcrdma_ep_core *core, void *rpc,
+bool rpcrdma_port_call_item(struct rpcrdma_ep_core *core, struct rpcrdma_rpc *rpc,
 			    struct rpcrdma_call_item *item)
 {
-	const struct rpcrdma_req *req = rpc;
+	const struct rpcrdma_req *req = rpcrdma_req_of(rpc);
 	const struct xdr_buf *snd = &req->rqst.rq_snd_buf;
 	const struct xdr_buf *rcv = &req->rqst.rq_rcv_buf;
 	const struct xdr_buf *buf = snd;
@@ -297,7 +297,7 @@ bool rpcrdma_port_call_item(struct rpcrdma_ep_core *core, void *rpc,
 	return rpcrdma_req_may_reduce(req);
 }
 
-int rpcrdma_port_item_post(struct rpcrdma_ep_core *core, void *rpc, bool result,
+int rpcrdma_port_item_post(struct rpcrdma_ep_core *core, struct rpcrdma_rpc *rpc, bool result,
 			   u32 inline_length, struct rpcrdma_send *send)
 {
 	const struct rpcrdma_call_plan plan = {
@@ -307,20 +307,20 @@ int rpcrdma_port_item_post(struct rpcrdma_ep_core *core, void *rpc, bool result,
 		.inline_length	= inline_length,
 	};
 
-	return rpcrdma_req_post(rpcrdma_ep_of(core), rpc, &plan, true, send);
+	return rpcrdma_req_post(rpcrdma_ep_of(core), rpcrdma_req_of(rpc), &plan, true, send);
 }
 
-void rpcrdma_port_call_data(struct rpcrdma_ep_core *core, void *rpc,
+void rpcrdma_port_call_data(struct rpcrdma_ep_core *core, struct rpcrdma_rpc *rpc,
 			    struct rpcrdma_call *call)
 {
-	rpcrdma_req_call_data(rpc, rpcrdma_ep_of(core), call);
+	rpcrdma_req_call_data(rpcrdma_req_of(rpc), rpcrdma_ep_of(core), call);
 }
 
-int rpcrdma_port_call_post(struct rpcrdma_ep_core *core, void *rpc,
+int rpcrdma_port_call_post(struct rpcrdma_ep_core *core, struct rpcrdma_rpc *rpc,
 			   const struct rpcrdma_call_plan *plan,
 			   struct rpcrdma_send *send)
 {
-	return rpcrdma_req_post(rpcrdma_ep_of(core), rpc, plan, false, send);
+	return rpcrdma_req_post(rpcrdma_ep_of(core), rpcrdma_req_of(rpc), plan, false, send);
 }
 
 /* Try to send once. On -EAGAIN write_space() will be called. */
@@ -336,12 +336,12 @@ static __always_inline int rpcrdma_requester_try(struct rpcrdma_requester *r,
 	if (unlikely(!send))
 		return -EAGAIN;
 	rqst->rq_xtime = ktime_get();
-	if (likely(rpcrdma_plan_plain(&ep->core.conn, &req->x.retry_limits,
+	if (likely(rpcrdma_plan_plain(&ep->core.conn, &req->rpc.x.retry_limits,
 				      &r->learned, rqst->rq_snd_buf.len,
 				      rpcrdma_xdr_room(&rqst->rq_rcv_buf),
 				      &plan)))
 		return rpcrdma_req_post(ep, req, &plan, false, send);
-	return rpcrdma_core_send_planned(&ep->core, req, &req->x, &r->learned,
+	return rpcrdma_core_send_planned(&ep->core, &req->rpc, &r->learned,
 					 send);
 }
 
@@ -408,7 +408,7 @@ int rpcrdma_requester_send(struct rpc_xprt *xprt, struct rpcrdma_ep *ep,
 	if (!rpcrdma_ep_is_open(ep))
 		return -ENOTCONN;
 
-	rc = rpcrdma_xact_begin(&req->x, &ep->core.conn);
+	rc = rpcrdma_xact_begin(&req->rpc.x, &ep->core.conn);
 	if (unlikely(rc < 0))
 		return rc;
 	if (unlikely(rc == RPCRDMA_BEGIN_LOST)) {

@@ -15,6 +15,8 @@
 #include <linux/sunrpc/clnt.h>
 #include <linux/sunrpc/xprt.h>
 
+#include <rpcrdma/endpoint_answer.h>
+
 #include "../verbs/data.h"
 #include "../verbs/endpoint.h"
 #include "../verbs/receiving.h"
@@ -98,23 +100,22 @@ struct rpcrdma_req {
 	 * The context that claims the Reply owns all members below until the rpc_rqst
 	 * is unpinned. Otherwise the sender or releaser owns them.
 	 */
-	struct rpcrdma_xact	x;
-
-	struct rpcrdma_ep	*ep;		/* of @mrs, with a reference */
-	struct list_head	mrs;		/* MRs the Call exposes */
-	struct verbs_inv	inv;
-	/* Frees pages that @mrs may expose; valid if it was replaced in @rqst */
+	struct rpcrdma_rpc	rpc;
+	struct rpcrdma_chain	chain;		/* of rpc.inv */
+	struct rpcrdma_ep	*ep;		/* of rpc.mrs, with a reference */
+	/* Frees pages that rpc.mrs may expose; valid if it was replaced in @rqst */
 	void			(*release_snd_buf)(struct rpc_rqst *rqst);
-	struct rpcrdma_recv	*rv;		/* the Reply's, until it is processed */
-	/* Added to the counters when the RPC is complete */
-	u32			copied;		/* bytes of an inline Reply */
-	u8			local_inv;
-	u8			bad_reply;
+	u32			copied;		/* bytes of an inline Reply, to be counted */
 };
 
 static inline struct rpcrdma_req *rpcrdma_rqst_req(struct rpc_rqst *rqst)
 {
 	return container_of(rqst, struct rpcrdma_req, rqst);
+}
+
+static inline struct rpcrdma_req *rpcrdma_req_of(const struct rpcrdma_rpc *rpc)
+{
+	return container_of(rpc, struct rpcrdma_req, rpc);
 }
 
 /* Return false if integrity or privacy require the complete messages (11.2.2). */

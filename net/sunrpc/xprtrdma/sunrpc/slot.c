@@ -63,7 +63,7 @@ const struct rpc_timeout rpcrdma_xprt_timeout = {
 
 static void rpcrdma_req_destroy(struct rpcrdma_req *req)
 {
-	WARN_ON_ONCE(!list_empty(&req->mrs));
+	WARN_ON_ONCE(!list_empty(&req->rpc.mrs));
 	kfree(req->send_buf);
 	kfree(req->recv_buf);
 	kfree(req);
@@ -78,7 +78,8 @@ rpcrdma_req_create(struct rpcrdma_requester_stats *stats, gfp_t gfp)
 	req = kzalloc(sizeof(*req), gfp);
 	if (!req)
 		return NULL;
-	INIT_LIST_HEAD(&req->mrs);
+	INIT_LIST_HEAD(&req->rpc.mrs);
+	req->rpc.inv.work.chain = &req->chain;
 	req->send_buf = kmalloc(RPCRDMA_BUFFER, gfp);
 	req->recv_buf = kmalloc(RPCRDMA_BUFFER, gfp);
 	if (!req->send_buf || !req->recv_buf) {
@@ -99,7 +100,7 @@ void rpcrdma_req_put_mrs(struct rpcrdma_req *req)
 	if (!ep)
 		return;
 	req->ep = NULL;
-	rpcrdma_mrs_put(ep, &req->mrs);
+	rpcrdma_mrs_put(ep, &req->rpc.mrs);
 	rpcrdma_ep_put(ep);
 }
 
@@ -108,7 +109,7 @@ noinline void rpcrdma_req_take_back(struct rpcrdma_req *req)
 	struct rpcrdma_ep *ep = req->ep;
 
 	req->ep = NULL;
-	rpcrdma_mrs_release_sync(ep, &req->mrs);
+	rpcrdma_mrs_release_sync(ep, &req->rpc.mrs);
 	rpcrdma_ep_put(ep);
 }
 
@@ -119,7 +120,7 @@ noinline void rpcrdma_req_take_back(struct rpcrdma_req *req)
  */
 static void rpcrdma_req_reset(struct rpcrdma_req *req)
 {
-	WARN_ON_ONCE(!rpcrdma_xact_release(&req->x));
+	WARN_ON_ONCE(!rpcrdma_xact_release(&req->rpc.x));
 	if (unlikely(req->ep))
 		rpcrdma_req_take_back(req);
 }
@@ -362,7 +363,7 @@ void rpcrdma_req_call_data(const struct rpcrdma_req *req,
 		.reverse	= rqst->rq_xprt->bc_xprt != NULL,
 		.ddp		= ddp,
 		.bulk		= bulk,
-		.retry_limits	= req->x.retry_limits,
+		.retry_limits	= req->rpc.x.retry_limits,
 	};
 	call->call_segs = rpcrdma_req_count(&limits, snd, call->length,
 					    call->item_segs);
@@ -409,6 +410,6 @@ void rpcrdma_rqst_fail(struct rpc_rqst *rqst, int status)
 
 	lockdep_assert_held(&rqst->rq_xprt->queue_lock);
 	cmpxchg(&task->tk_rpc_status, 0, status);
-	rpcrdma_xact_end(&rpcrdma_rqst_req(rqst)->x, status);
+	rpcrdma_xact_end(&rpcrdma_rqst_req(rqst)->rpc.x, status);
 	rpcrdma_wake_with_status(rqst->rq_xprt, task, status);
 }

@@ -86,31 +86,6 @@ struct rpcrdma_mr *rpcrdma_mrs_map_item(struct rpcrdma_ep *ep,
 					u32 length, bool remote_write);
 
 /*
- * Record that the peer has invalidated @handle. Return true if @handle belongs to an
- * exposed MR in @mrs; the MR is no longer exposed then.
- */
-bool rpcrdma_mrs_invalidated(struct list_head *mrs, u32 handle);
-
-/* Return true if any MR in @mrs is still exposed. */
-static inline bool rpcrdma_mrs_exposed(const struct list_head *mrs)
-{
-	return rpcrdma_core_mrs_exposed(mrs);
-}
-
-/* An invalidation with its Work Requests */
-struct verbs_inv {
-	struct rpcrdma_inv	core;
-	struct rpcrdma_chain	chain;
-};
-
-/*
- * Call rpcrdma_core_mrs_invalidate(), which calls inv->core.done().
- * Context: process context, does not sleep.
- */
-void rpcrdma_mrs_invalidate(struct rpcrdma_ep *ep, struct list_head *mrs,
-			    struct verbs_inv *inv);
-
-/*
  * Invalidate the MRs in @mrs and wait for the invalidation or for the end of the
  * teardown. No peer can access the memory afterwards. Also unmaps the MRs and returns
  * them to the pool; @mrs is empty then. Not from an upcall.

@@ -279,16 +279,6 @@ void rpcrdma_port_chain_mrs(struct rpcrdma_send *s,
 
 /* ---- Invalidation ---- */
 
-bool rpcrdma_mrs_invalidated(struct list_head *mrs, u32 handle)
-{
-	if (!rpcrdma_core_mrs_invalidated(mrs, handle))
-		return false;
-	trace_rpcrdma_invalidate(list_first_entry(mrs, struct verbs_mr,
-						  core.list)->ep,
-				 handle, true);
-	return true;
-}
-
 void rpcrdma_port_chain_inv(struct rpcrdma_inv *inv, struct rpcrdma_mr *m)
 {
 	struct verbs_mr *mr = container_of(m, struct verbs_mr, core);
@@ -296,6 +286,8 @@ void rpcrdma_port_chain_inv(struct rpcrdma_inv *inv, struct rpcrdma_mr *m)
 	struct rpcrdma_ep *ep = mr->ep;
 	struct ib_send_wr *wr = &mr->inv_wr;
 
+	if (!inv->work.wrs.nr)
+		*chain = (struct rpcrdma_chain){ .work = &inv->work };
 	memset(wr, 0, sizeof(*wr));
 	wr->opcode = IB_WR_LOCAL_INV;
 	wr->wr_cqe = &ep->reg_cqe;
@@ -308,15 +300,9 @@ void rpcrdma_port_chain_inv(struct rpcrdma_inv *inv, struct rpcrdma_mr *m)
 	trace_rpcrdma_invalidate(ep, m->handle, false);
 }
 
-void rpcrdma_mrs_invalidate(struct rpcrdma_ep *ep, struct list_head *mrs,
-			    struct verbs_inv *inv)
-{
-	rpcrdma_inv_begin(&inv->core, &inv->chain);
-	rpcrdma_core_mrs_invalidate(&ep->core, mrs, &inv->core);
-}
-
 struct rpcrdma_sync_inv {
-	struct verbs_inv	inv;
+	struct rpcrdma_inv	inv;
+	struct rpcrdma_chain	chain;
 	struct completion	done;
 	bool			ok;
 };
@@ -324,7 +310,7 @@ struct rpcrdma_sync_inv {
 static void rpcrdma_sync_inv_done(struct rpcrdma_inv *inv, bool ok)
 {
 	struct rpcrdma_sync_inv *sync =
-		container_of(inv, struct rpcrdma_sync_inv, inv.core);
+		container_of(inv, struct rpcrdma_sync_inv, inv);
 
 	sync->ok = ok;
 	complete(&sync->done);
@@ -333,12 +319,13 @@ static void rpcrdma_sync_inv_done(struct rpcrdma_inv *inv, bool ok)
 void rpcrdma_mrs_release_sync(struct rpcrdma_ep *ep, struct list_head *mrs)
 {
 	struct rpcrdma_sync_inv sync = {
-		.inv.core.done	= rpcrdma_sync_inv_done,
+		.inv.done	= rpcrdma_sync_inv_done,
+		.inv.work.chain	= &sync.chain,
 		.done		= COMPLETION_INITIALIZER_ONSTACK(sync.done),
 	};
 
-	if (rpcrdma_mrs_exposed(mrs)) {
-		rpcrdma_mrs_invalidate(ep, mrs, &sync.inv);
+	if (rpcrdma_core_mrs_exposed(mrs)) {
+		rpcrdma_core_mrs_invalidate(&ep->core, mrs, &sync.inv);
 		wait_for_completion(&sync.done);
 		/* The end of the connection ends the exposure. */
 		if (!sync.ok)

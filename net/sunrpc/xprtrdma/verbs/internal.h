@@ -259,13 +259,6 @@ static inline u32 rpcrdma_mr_pages(const struct ib_device *dev)
 	return clamp_t(u32, dev->attrs.max_fast_reg_page_list_len, 1,
 		       RPCRDMA_MAX_MR_PAGES);
 }
-/* Prepare @inv for rpcrdma_core_mrs_invalidate(). */
-static inline void rpcrdma_inv_begin(struct rpcrdma_inv *inv,
-				     struct rpcrdma_chain *chain)
-{
-	*chain = (struct rpcrdma_chain){ .work = &inv->work };
-	inv->work.chain = chain;
-}
 void rpcrdma_mrs_init(struct rpcrdma_ep *ep);
 void rpcrdma_mrs_destroy(struct rpcrdma_ep *ep);
 void rpcrdma_mrs_free(struct rpcrdma_ep *ep);

@@ -85,6 +85,16 @@ bool rpcrdma_port_enter(struct rpcrdma_ep_core *core)
 	return rpcrdma_ep_enter(rpcrdma_ep_of(core));
 }
 
+void rpcrdma_port_get(struct rpcrdma_ep_core *core)
+{
+	rpcrdma_ep_get(rpcrdma_ep_of(core));
+}
+
+void rpcrdma_port_put(struct rpcrdma_ep_core *core)
+{
+	rpcrdma_ep_put(rpcrdma_ep_of(core));
+}
+
 void rpcrdma_port_leave(struct rpcrdma_ep_core *core)
 {
 	rpcrdma_ep_leave(rpcrdma_ep_of(core));

@@ -52,7 +52,7 @@ int rpcrdma_expose(struct rpcrdma_ep *ep, struct verbs_exposure *x, u32 xid,
 	u32 seq, ms;
 	int rc;
 
-	rpcrdma_inv_begin(&x->core.inv, &x->chain);
+	x->core.inv.work.chain = &x->chain;
 	for (;;) {
 		seq = READ_ONCE(mrs->notify_seq);
 		pos = (struct rpcrdma_extent_pos){ .ext = ext, .nr = nr };

@@ -143,15 +143,4 @@ static inline void rpcrdma_ep_refuse(struct rpcrdma_ep *ep, u32 xid,
 	rpcrdma_ep_send_error(ep, xid, rpcrdma_refusal_code(refusal), 0, 0);
 }
 
-/*
- * Notify the peer that this end no longer needs the pulled Reply to @xid (DR 4.1.3).
- * The message is queued and sent in order. @inv_handle: the handle that the Reply
- * named, or 0. Context: process context.
- */
-static inline void rpcrdma_ep_send_done(struct rpcrdma_ep *ep, u32 xid,
-					u32 inv_handle)
-{
-	rpcrdma_core_send_done(&ep->core, xid, inv_handle);
-}
-
 #endif /* RPCRDMA_SENDING_H */

@@ -312,10 +312,11 @@ void rpcrdma_core_mrs_invalidate(struct rpcrdma_ep_core *core,
 		inv->done(inv, true);
 }
 
-/* rpcrdma_core_mrs_put() of MRs, of which there is one at least */
-[[gnu::always_inline]] static inline void unmap_and_put(rpcrdma_ep_core *core,
-							list_head *mrs)
+void rpcrdma_core_mrs_put(struct rpcrdma_ep_core *core, struct list_head *mrs)
 {
+	if (list_is_empty(mrs))
+		return;
+
 	const bool open = rpcrdma_port_enter(core);
 
 	/* Unmapping may take long with an IOMMU: not under a spinlock. */
@@ -328,31 +329,4 @@ void rpcrdma_core_mrs_invalidate(struct rpcrdma_ep_core *core,
 	if (todo) [[unlikely]]
 		run_actions(core, todo);
 	rpcrdma_port_leave(core);
-}
-
-bool rpcrdma_core_item_answered(struct rpcrdma_ep_core *core,
-				struct list_head *mrs, struct rpcrdma_xact *x,
-				const struct rpcrdma_rx *rx, u32 inv_handle,
-				const struct rpcrdma_buf_layout *layout)
-{
-	if (list_is_empty(mrs))
-		return false;
-
-	auto *mr = list_first<rpcrdma_mr>(mrs);
-
-	if (mr->handle != inv_handle || !mr->exposed ||
-	    !rpcrdma_xact_one_chunk(x, rx, inv_handle, layout))
-		return false;
-	mr->exposed = false;
-	rpcrdma_port_invalidated(core, inv_handle);
-	/* Unmapping makes the data that the device wrote visible to the CPU. */
-	unmap_and_put(core, mrs);
-	rpcrdma_xact_placed(x);
-	return true;
-}
-
-void rpcrdma_core_mrs_put(struct rpcrdma_ep_core *core, struct list_head *mrs)
-{
-	if (!list_is_empty(mrs))
-		unmap_and_put(core, mrs);
 }

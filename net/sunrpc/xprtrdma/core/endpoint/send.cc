@@ -96,7 +96,7 @@ int send_reply_after(rpcrdma_ep_core *core, rpcrdma_send *s,
  * chunk. Return false if anything about the Call, its peer or its MRs is unusual.
  */
 [[gnu::always_inline]] inline bool
-plan_only_item(rpcrdma_ep_core *core, void *rpc, const rpcrdma_xact *x,
+plan_only_item(rpcrdma_ep_core *core, rpcrdma_rpc *rpc,
 	       const rpcrdma_peer_limits *learned, rpcrdma_call_plan *plan)
 {
 	const rpcrdma_mr_limits limits = rpcrdma_core_mrs_limits(core);
@@ -104,7 +104,7 @@ plan_only_item(rpcrdma_ep_core *core, void *rpc, const rpcrdma_xact *x,
 
 	return core->conn.cfg.client && uses_chunks(&core->conn) &&
 	       !rpcrdma_peer_limits_any(learned) &&
-	       !x->retry_limits.retried_errors &&
+	       !rpc->x.retry_limits.retried_errors &&
 	       !rpcrdma_mr_pool_is_starved(&core->mrs.pool) &&
 	       rpcrdma_port_call_item(core, rpc, &item) &&
 	       item.octets <= RPCRDMA_MAX_CHUNK_OCTETS &&
@@ -209,7 +209,8 @@ int rpcrdma_core_call_refused(struct rpcrdma_ep_core *core,
 }
 
 /* rpcrdma_core_send_planned() of a Call that may be any */
-[[gnu::noinline]] static int send_any(struct rpcrdma_ep_core *core, void *rpc,
+[[gnu::noinline]] static int send_any(struct rpcrdma_ep_core *core,
+				      struct rpcrdma_rpc *rpc,
 				      struct rpcrdma_send *s)
 {
 	struct rpcrdma_call call;
@@ -239,14 +240,14 @@ int rpcrdma_core_call_refused(struct rpcrdma_ep_core *core,
 	return rpcrdma_port_call_post(core, rpc, &plan, s);
 }
 
-int rpcrdma_core_send_planned(struct rpcrdma_ep_core *core, void *rpc,
-			      const struct rpcrdma_xact *x,
+int rpcrdma_core_send_planned(struct rpcrdma_ep_core *core,
+			      struct rpcrdma_rpc *rpc,
 			      const struct rpcrdma_peer_limits *learned,
 			      struct rpcrdma_send *s)
 {
 	struct rpcrdma_call_plan plan;
 
-	if (!plan_only_item(core, rpc, x, learned, &plan)) [[unlikely]]
+	if (!plan_only_item(core, rpc, learned, &plan)) [[unlikely]]
 		return send_any(core, rpc, s);
 	if (must_wait(core, true))
 		return -E_AGAIN;

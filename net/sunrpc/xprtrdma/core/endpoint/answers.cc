@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Replies and ERRORs at the Requester, from the claim of their RPC to its end.
+ *
+ * Operation
+ *
+ * rpc/xact.cc decides which actions follow from a Reply, an ERROR, the end of an
+ * invalidation and the end of Reads. run_rpc() executes them in its order: copy, release the
+ * Receive, invalidate, pull, complete, send DONE. An action that has to wait for the
+ * device ends the run, and its completion continues it. The Reply to a Call with one
+ * item takes a fast path, if the peer has invalidated its only MR.
+ *
+ * Memory
+ *
+ * The claim holds the RPC's memory, even if its task is killed. The Receive is released
+ * as soon as its payload has been copied. MRs are returned before the RPC completes:
+ * unmapping them makes the data that the device wrote visible to the processor.
+ *
+ * Errors
+ *
+ * A bad Reply ends its RPC after its memory is invalid; the connection remains, unless
+ * the peer has invalidated a foreign handle. If an invalidation or a pull fails, the
+ * connection is closed, and the RPC is left to the next one.
+ *
+ * Locking
+ *
+ * No lock is held. The RPC belongs to one context at a time.
+ */
+#include "endpoint.hh"
+
+namespace rpcrdma
+{
+
+namespace
+{
+
+rpcrdma_rpc *rpc_of(rpcrdma_inv *inv)
+{
+	return reinterpret_cast<rpcrdma_rpc *>(
+		reinterpret_cast<u8 *>(inv) -
+		__builtin_offsetof(rpcrdma_rpc, inv));
+}
+
+void run_rpc(rpcrdma_ep_core *core, rpcrdma_rpc *rpc, rpcrdma_actions s);
+
+/* Release the Receive of @rpc: it has been read. */
+[[gnu::always_inline]] inline void put_receive(rpcrdma_rpc *rpc)
+{
+	rpcrdma_recv *rv = rpc->rv;
+
+	rpc->rv = nullptr;
+	rpcrdma_port_recv_put(rv);
+}
+
+/*
+ * The MRs of a claimed RPC are invalid, or are destroyed with the connection. The RPC's
+ * reference to the connection may be the last one except this.
+ */
+void mrs_invalidated(rpcrdma_inv *inv, bool ok)
+{
+	rpcrdma_rpc *rpc = rpc_of(inv);
+	rpcrdma_ep_core *core = inv->core;
+
+	rpcrdma_port_get(core);
+	if (ok)
+		rpcrdma_port_rpc_put_mrs(core, rpc);
+	run_rpc(core, rpc,
+		rpcrdma_xact_invalidated(&rpc->x, ok,
+					 rpcrdma_port_rpc_first(rpc)));
+	rpcrdma_port_put(core);
+}
+
+/*
+ * Invalidate the exposed MRs. If the peer has invalidated all of them, return them to the
+ * pool at once, set *@s to the next actions and return true.
+ */
+bool invalidate_mrs(rpcrdma_ep_core *core, rpcrdma_rpc *rpc, rpcrdma_actions *s)
+{
+	if (rpcrdma_core_mrs_exposed(&rpc->mrs)) {
+		rpc->local_inv = true;
+		rpc->inv.done = mrs_invalidated;
+		rpcrdma_core_mrs_invalidate(core, &rpc->mrs, &rpc->inv);
+		return false;
+	}
+	rpcrdma_port_rpc_put_mrs(core, rpc);
+	*s = rpcrdma_xact_invalidated(&rpc->x, true,
+				      rpcrdma_port_rpc_first(rpc));
+	return true;
+}
+
+/*
+ * Pull a Reply that the Responder provides (DR 4.1.2). The claim ends after the Reads,
+ * with the connection at the latest.
+ */
+[[gnu::noinline]] void pull_reply(rpcrdma_ep_core *core, rpcrdma_rpc *rpc)
+{
+	rpcrdma_transfer *t = nullptr;
+	const int rc = rpcrdma_port_rpc_reads(core, rpc, rpc->rv, &t);
+
+	put_receive(rpc);
+	if (!rc) [[likely]] {
+		rpcrdma_core_transfer_post(t);
+		return;
+	}
+
+	const bool never = rpcrdma_remedy_for(RPCRDMA_FAILED_PULL, rc).kind ==
+			   RPCRDMA_REMEDY_GIVE_UP;
+
+	run_rpc(core, rpc,
+		rpcrdma_xact_pulled(&rpc->x,
+				    never ? RPCRDMA_PULL_NEVER :
+					    RPCRDMA_PULL_SHORT,
+				    nullptr));
+}
+
+/*
+ * Run actions, in their order. Once the RPC is complete, left or sent again, it may be
+ * another one.
+ */
+void run_rpc(rpcrdma_ep_core *core, rpcrdma_rpc *rpc, rpcrdma_actions s)
+{
+	do {
+		if (s.todo & RPCRDMA_ACT_REPORT) [[unlikely]] {
+			rpc->bad_reply = true;
+			rpcrdma_port_rpc_report(core, rpc, &s);
+		}
+		if (s.todo & RPCRDMA_ACT_PLACE)
+			rpcrdma_port_rpc_place(rpc);
+		if (s.todo & RPCRDMA_ACT_MOVE)
+			rpcrdma_port_rpc_move(rpc);
+		if (s.todo & RPCRDMA_ACT_PUT)
+			put_receive(rpc);
+		if (s.todo & RPCRDMA_ACT_CLOSE) [[unlikely]]
+			rpcrdma_core_close(core, s.reason);
+
+		if (s.todo & RPCRDMA_ACT_COMPLETE)
+			rpcrdma_port_rpc_complete(rpc, s.status);
+		else if (s.todo & RPCRDMA_ACT_PULL)
+			pull_reply(core, rpc);
+		else if (s.todo & RPCRDMA_ACT_AGAIN)
+			rpcrdma_port_rpc_again(rpc);
+		else if (s.todo & RPCRDMA_ACT_LEAVE)
+			rpcrdma_port_rpc_leave(rpc);
+
+		if (s.todo & RPCRDMA_ACT_DONE)
+			rpcrdma_core_send_done(core, s.xid, s.handle);
+	} while (s.todo & RPCRDMA_ACT_INVALIDATE &&
+		 invalidate_mrs(core, rpc, &s));
+}
+
+/*
+ * Fast path: complete an RPC whose Call has one item, in one MR, if the peer has
+ * invalidated it, and the inline payload belongs to the head. Return false, with nothing
+ * changed, if the Reply is any other.
+ */
+[[gnu::always_inline]] inline bool answer_item(rpcrdma_ep_core *core,
+					       rpcrdma_rpc *rpc,
+					       rpcrdma_recv *rv,
+					       const rpcrdma_buf_layout *layout)
+{
+	const u32 handle = rv->inv_handle;
+
+	if (list_is_empty(&rpc->mrs))
+		return false;
+
+	auto *mr = list_first<rpcrdma_mr>(&rpc->mrs);
+
+	if (mr->handle != handle || !mr->exposed ||
+	    !rpcrdma_xact_one_chunk(&rpc->x, &rv->rx, handle, layout))
+		return false;
+	mr->exposed = false;
+	rpcrdma_port_invalidated(core, handle);
+	rpcrdma_port_rpc_put_mrs(core, rpc);
+	rpcrdma_xact_placed(&rpc->x);
+	rpc->rv = rv;
+	rpcrdma_port_rpc_place(rpc);
+	put_receive(rpc);
+	rpcrdma_port_rpc_complete(rpc, static_cast<int>(rpc->x.parts.octets));
+	return true;
+}
+
+/* Record that the peer has invalidated @handle. Return true if it is an MR of @rpc. */
+bool peer_invalidated(rpcrdma_ep_core *core, rpcrdma_rpc *rpc, u32 handle)
+{
+	if (!handle || !rpcrdma_core_mrs_invalidated(&rpc->mrs, handle))
+		return false;
+	rpcrdma_port_invalidated(core, handle);
+	return true;
+}
+
+} // namespace
+
+} // namespace rpcrdma
+
+using namespace rpcrdma;
+
+void rpcrdma_core_rpc_reply(struct rpcrdma_ep_core *core,
+			    struct rpcrdma_rpc *rpc, struct rpcrdma_recv *rv,
+			    bool bad, const struct rpcrdma_buf_layout *layout)
+{
+	const u32 handle = rv->inv_handle;
+
+	if (handle && !bad && answer_item(core, rpc, rv, layout)) [[likely]]
+		return;
+
+	const bool exposed = peer_invalidated(core, rpc, handle);
+	const rpcrdma_arrival a = { .rx = &rv->rx,
+				    .bad = bad,
+				    .inv_handle = handle,
+				    .exposed = exposed,
+				    .length = rv->payload_len,
+				    .layout = *layout };
+
+	rpc->rv = rv;
+	run_rpc(core, rpc, rpcrdma_xact_reply(&rpc->x, &core->conn, &a));
+}
+
+void rpcrdma_core_rpc_error(struct rpcrdma_ep_core *core,
+			    struct rpcrdma_rpc *rpc, struct rpcrdma_recv *rv)
+{
+	rpcrdma_call call;
+
+	rpcrdma_port_call_data(core, rpc, &call);
+	/*
+	 * The limit holds for all following Calls, and for this one if it is sent as
+	 * another RPC.
+	 */
+	rpcrdma_port_rpc_learn(core, rpc, &rv->rx, &call);
+
+	const int status = rpcrdma_core_call_refused(
+		core, &rv->rx, &call, &rpc->x.lists, &rpc->x.retry_limits);
+
+	rpcrdma_port_rpc_refused(core, rpc, &rv->rx, status);
+	rpcrdma_port_recv_put(rv);
+	run_rpc(core, rpc, rpcrdma_xact_error(&rpc->x, status));
+}
+
+void rpcrdma_core_rpc_stray(struct rpcrdma_ep_core *core,
+			    struct rpcrdma_recv *rv, bool bad)
+{
+	const rpcrdma_actions s = rpcrdma_xact_stray(&rv->rx, bad);
+
+	rpcrdma_port_recv_put(rv);
+	if (s.todo & RPCRDMA_ACT_DONE)
+		rpcrdma_core_send_done(core, s.xid, s.handle);
+}
+
+void rpcrdma_core_rpc_pulled(struct rpcrdma_ep_core *core,
+			     struct rpcrdma_rpc *rpc, bool ok)
+{
+	run_rpc(core, rpc,
+		rpcrdma_xact_pulled(&rpc->x,
+				    ok ? RPCRDMA_PULL_OK : RPCRDMA_PULL_FAILED,
+				    rpcrdma_port_rpc_first(rpc)));
+}

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * The port of the Requester: functions that the core calls for an RPC, in addition to
+ * those in port.h, which defines "no lock held". An RPC's functions are not called
+ * concurrently for one RPC.
+ */
+#ifndef RPCRDMA_CORE_PORT_RPC_H
+#define RPCRDMA_CORE_PORT_RPC_H
+
+#include <rpcrdma/endpoint_answer.h>
+#include <rpcrdma/endpoint_rpc.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- Calls ---- */
+
+/**
+ * rpcrdma_port_call_item - describe a Call with one DDP-eligible item, for the fast path
+ *	of planning
+ * @core: connection
+ * @rpc: RPC of the Call
+ * @item: filled
+ *
+ * Context: no lock held.
+ * Return: false if the Call has no such item, or may have several.
+ */
+bool rpcrdma_port_call_item(struct rpcrdma_ep_core *core, struct rpcrdma_rpc *rpc,
+			    struct rpcrdma_call_item *item);
+
+/**
+ * rpcrdma_port_item_post - map the item of a Call to one MR, encode and send the Call
+ * @core: connection
+ * @rpc: RPC of the Call
+ * @result: item.result of rpcrdma_port_call_item(): the item is in a Write chunk,
+ *	otherwise in a Read chunk
+ * @inline_length: bytes of payload in the message, which has Simple Format
+ * @s: context for it
+ *
+ * Context: no lock held.
+ * Return: as rpcrdma_port_call_post().
+ */
+int rpcrdma_port_item_post(struct rpcrdma_ep_core *core, struct rpcrdma_rpc *rpc, bool result,
+			   u32 inline_length, struct rpcrdma_send *s);
+
+/**
+ * rpcrdma_port_call_data - get the complete geometry of a Call, and the learned limits
+ * @core: connection
+ * @rpc: RPC of the Call
+ * @call: filled
+ *
+ * Context: no lock held.
+ */
+void rpcrdma_port_call_data(struct rpcrdma_ep_core *core, struct rpcrdma_rpc *rpc,
+			    struct rpcrdma_call *call);
+
+/**
+ * rpcrdma_port_call_post - map, encode and send a Call
+ * @core: connection
+ * @rpc: RPC of the Call
+ * @plan: how the Call is conveyed
+ * @s: context for it; not used if it is continued
+ *
+ * Context: no lock held.
+ * Return: 0; the errors of rpcrdma_core_send_call() or rpcrdma_core_send_continued_call();
+ *	-ENOMEM; or another negative errno. After an error, no MR of the Call is mapped.
+ */
+int rpcrdma_port_call_post(struct rpcrdma_ep_core *core, struct rpcrdma_rpc *rpc,
+			   const struct rpcrdma_call_plan *plan,
+			   struct rpcrdma_send *s);
+
+/* ---- Replies and ERRORs: the RPC is claimed ---- */
+
+/**
+ * rpcrdma_port_rpc_report - log a bad Reply
+ * @core: connection
+ * @rpc: RPC that ends because of it
+ * @s: actions, with the reason
+ *
+ * Context: no lock held.
+ */
+void rpcrdma_port_rpc_report(struct rpcrdma_ep_core *core,
+			     struct rpcrdma_rpc *rpc,
+			     const struct rpcrdma_actions *s);
+
+/**
+ * rpcrdma_port_rpc_place - copy the inline payload of @rpc->rv as @rpc->x.parts says
+ * @rpc: RPC
+ *
+ * Context: no lock held.
+ */
+void rpcrdma_port_rpc_place(struct rpcrdma_rpc *rpc);
+
+/**
+ * rpcrdma_port_rpc_move - move the Reply in the memory of head and tail as @rpc->x.parts
+ *	says
+ * @rpc: RPC
+ *
+ * Context: no lock held.
+ */
+void rpcrdma_port_rpc_move(struct rpcrdma_rpc *rpc);
+
+/**
+ * rpcrdma_port_rpc_first - return the start of a Reply that is not in a Receive
+ * @rpc: RPC
+ *
+ * Context: no lock held.
+ * Return: its first 8 bytes, or NULL if its memory is shorter.
+ */
+const void *rpcrdma_port_rpc_first(const struct rpcrdma_rpc *rpc);
+
+/**
+ * rpcrdma_port_rpc_put_mrs - unmap and return the MRs in @rpc->mrs
+ * @core: connection
+ * @rpc: RPC, no MR of which is exposed
+ *
+ * Context: no lock held.
+ */
+void rpcrdma_port_rpc_put_mrs(struct rpcrdma_ep_core *core,
+			      struct rpcrdma_rpc *rpc);
+
+/**
+ * rpcrdma_port_rpc_reads - build the Reads of a Reply that is pulled
+ * @core: connection
+ * @rpc: RPC; @rpc->x.parts says where its Reply belongs
+ * @rv: the message with the Read chunk
+ * @t: returns the Reads, whose end calls rpcrdma_core_rpc_pulled()
+ *
+ * Context: no lock held.
+ * Return: 0; or a negative errno, without Reads.
+ */
+int rpcrdma_port_rpc_reads(struct rpcrdma_ep_core *core,
+			   struct rpcrdma_rpc *rpc,
+			   const struct rpcrdma_recv *rv,
+			   struct rpcrdma_transfer **t);
+
+/**
+ * rpcrdma_port_rpc_learn - learn the limits that an ERROR shows
+ * @core: connection
+ * @rpc: RPC of the ERROR
+ * @rx: the ERROR
+ * @call: geometry of the Call
+ *
+ * The host calls rpcrdma_peer_limits_learn(), under its lock.
+ * Context: no lock held.
+ */
+void rpcrdma_port_rpc_learn(struct rpcrdma_ep_core *core,
+			    const struct rpcrdma_rpc *rpc,
+			    const struct rpcrdma_rx *rx,
+			    const struct rpcrdma_call *call);
+
+/**
+ * rpcrdma_port_rpc_refused - log an ERROR
+ * @core: connection
+ * @rpc: RPC of the ERROR
+ * @rx: the ERROR
+ * @status: errno that the RPC ends with; 0: its Call is sent in another form
+ *
+ * Context: no lock held.
+ */
+void rpcrdma_port_rpc_refused(struct rpcrdma_ep_core *core,
+			      struct rpcrdma_rpc *rpc,
+			      const struct rpcrdma_rx *rx, int status);
+
+/*
+ * One of the next three ends the claim. The RPC may then belong to another context, or
+ * be another one.
+ */
+
+/**
+ * rpcrdma_port_rpc_complete - complete an RPC
+ * @rpc: RPC; its results are where @rpc->x.parts says
+ * @status: bytes of the Reply, or a negative errno
+ *
+ * Context: no lock held.
+ */
+void rpcrdma_port_rpc_complete(struct rpcrdma_rpc *rpc, int status);
+
+/**
+ * rpcrdma_port_rpc_again - have the task encode and send its Call again
+ * @rpc: RPC; the host calls rpcrdma_xact_again()
+ *
+ * Context: no lock held.
+ */
+void rpcrdma_port_rpc_again(struct rpcrdma_rpc *rpc);
+
+/**
+ * rpcrdma_port_rpc_leave - leave the RPC until its Call is sent on another connection
+ * @rpc: RPC
+ *
+ * Context: no lock held.
+ */
+void rpcrdma_port_rpc_leave(struct rpcrdma_rpc *rpc);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* RPCRDMA_CORE_PORT_RPC_H */
