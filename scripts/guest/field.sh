@@ -98,10 +98,9 @@ recipe ctl.lost mounted 4.2 ctl_lost
 recipe ctl.rejected ctl_rejected
 recipe ctl.auth ctl_auth
 recipe ctl.auths ctl_auths
-recipe ctl.too-many ctl_too_many
-recipe ctl.accepts-failed ctl_accepts_failed
 recipe auth.log auth_log
 recipe auth.peer-version-1 auth_peer_version_1
+recipe ctl.too-many ctl_too_many
 recipe ctl.reload mounted 4.2 ctl_reload
 
 recipe hosts.3 mounted 3 work_hosts 3

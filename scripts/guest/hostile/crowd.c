@@ -3,7 +3,7 @@
  * Clients that obey the protocol and connect at the same time. For "make cost", and for
  * tests of many clients.
  *
- *   hostile crowd ADDR PORT VERSION COUNT [stay]
+ *   hostile crowd ADDR PORT VERSION COUNT [stay|wait|refused]
  *
  * Each client requests its connection without waiting for the others, and sends a NULL
  * Call as soon as the protocol permits. Queue pairs and Receives are allocated before.
@@ -14,6 +14,11 @@
  * With "stay" the clients connect in groups, the line "here" is printed, and they stay
  * idle until a line arrives on the standard input. Then each sends another Call. No
  * connection may be closed meanwhile, and all Calls must be answered.
+ *
+ * With "wait" they connect in groups, too, and wait for their first Reply until a line
+ * arrives on the standard input: for a server that is expected not to answer.
+ *
+ * With "refused" each connection has to be closed by the server.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -28,14 +33,15 @@
 
 enum { MAX_CROWD = 2000, GROUP = 200, PATIENCE_S = 60 };
 
-enum stage { ASKING, OPENING, CALLING, ANSWERED };
+enum stage { ASKING, OPENING, CALLING, ANSWERED, GONE };
 
 static struct client {
 	struct peer *peer;
 	enum stage stage;
 	double at;		/* answered, in seconds since the start */
 } clients[MAX_CROWD];
-static uint32_t answered;
+static uint32_t called, answered, gone;
+static bool expects_end;
 static double begun;
 
 static void crowd_failed(const char *why)
@@ -53,6 +59,7 @@ static void call(struct client *c)
 	rpc_null(p, p->xid);
 	send_out(p);
 	c->stage = CALLING;
+	called++;
 }
 
 static void hello(struct client *c)
@@ -88,6 +95,11 @@ static void crowd_news(struct peer *p)
 	struct client *c = p->owner;
 	struct msg *m;
 
+	if (p->closed && begun > 0 && expects_end) {
+		gone += c->stage != GONE;
+		c->stage = GONE;
+		return;
+	}
 	if (p->closed && begun > 0)
 		bad("a connection was %s (completion status %d, stage %d)",
 		    p->refused ? "refused" : "closed", p->wc_error, c->stage);
@@ -112,7 +124,9 @@ static void come(uint32_t count, uint32_t version, const char *addr, const char 
 	uint32_t i;
 
 	begun = 0;
+	called = 0;
 	answered = 0;
+	gone = 0;
 	memset(clients, 0, sizeof(clients));
 	for (i = 0; i < count; i++) {
 		struct peer *p = peer_new();
@@ -127,25 +141,29 @@ static void come(uint32_t count, uint32_t version, const char *addr, const char 
 	}
 }
 
-/* Wait until @count Replies have arrived. */
-static void hear(uint32_t count)
+/* Wait until @counter, called, answered or gone, has reached @count. */
+static void hear(const uint32_t *counter, uint32_t count)
 {
-	while (answered < count) {
+	while (*counter < count) {
 		if (now() - begun > PATIENCE_S * scale)
-			bad("some clients got no Reply");
+			bad(counter == &answered ? "some clients got no Reply" :
+			    counter == &called ? "some clients are not connected" :
+						 "some connections were not closed");
 		run_once(1000);
 	}
 }
 
-/* Connect the clients from @first up to @count, and wait until each has its Reply. */
-static void ask(uint32_t first, uint32_t count)
+/*
+ * Connect the clients from @first up to @count, and wait until @counter has reached that.
+ */
+static void ask(const uint32_t *counter, uint32_t first, uint32_t count)
 {
 	uint32_t i;
 
 	begun = now();
 	for (i = first; i < count; i++)
 		peer_request(clients[i].peer);
-	hear(count);
+	hear(counter, count);
 }
 
 static uint32_t group_end(uint32_t first, uint32_t count)
@@ -153,14 +171,15 @@ static uint32_t group_end(uint32_t first, uint32_t count)
 	return count - first < GROUP ? count : first + GROUP;
 }
 
-static void stay(uint32_t count)
+/* Connect all clients, and let them be until a line arrives. */
+static void gather(const uint32_t *counter, uint32_t count)
 {
 	uint32_t i, end;
 	char line[16];
 
 	for (i = 0; i < count; i = end) {
 		end = group_end(i, count);
-		ask(i, end);
+		ask(counter, i, end);
 	}
 	puts("here");
 	fflush(stdout);
@@ -168,12 +187,19 @@ static void stay(uint32_t count)
 		run_once(1000);
 	if (read(STDIN_FILENO, line, sizeof(line)) <= 0)
 		bad("standard input has ended");
+}
+
+static void stay(uint32_t count)
+{
+	uint32_t i, end;
+
+	gather(&answered, count);
 	answered = 0;
 	for (i = 0; i < count;) {
 		begun = now();
 		for (end = group_end(i, count); i < end; i++)
 			call(&clients[i]);
-		hear(end);
+		hear(&answered, end);
 	}
 	printf("each of %u clients got a second Reply\n", count);
 }
@@ -220,10 +246,12 @@ int crowd_main(int argc, char **argv)
 {
 	const struct rlimit many = { .rlim_cur = 4096, .rlim_max = 4096 };
 	const bool stays = argc == 5 && !strcmp(argv[4], "stay");
+	const bool waits = argc == 5 && !strcmp(argv[4], "wait");
 	uint32_t version, count;
 	long before, after;
 
-	if (argc != 4 && !stays)
+	expects_end = argc == 5 && !strcmp(argv[4], "refused");
+	if (argc != 4 && !stays && !waits && !expects_end)
 		return 2;
 	version = atoi(argv[2]);
 	count = atoi(argv[3]);
@@ -239,19 +267,24 @@ int crowd_main(int argc, char **argv)
 		perror("crowd");
 		return 1;
 	}
-	if (stays) {
+	if (argc == 5) {
 		come(count, version, argv[0], argv[1]);
-		stay(count);
+		if (expects_end)
+			ask(&gone, 0, count);
+		else if (stays)
+			stay(count);
+		else
+			gather(&called, count);
 		leave();
 		return 0;
 	}
 	come(3, version, argv[0], argv[1]);
-	ask(0, 3);
+	ask(&answered, 0, 3);
 	leave();
 	come(count, version, argv[0], argv[1]);
 	before = free_memory();
 	MARK_BEGIN;
-	ask(0, count);
+	ask(&answered, 0, count);
 	MARK_END;
 	after = free_memory();
 	qsort(clients, count, sizeof(clients[0]), by_time);
