@@ -44,6 +44,7 @@
 #include <linux/slab.h>
 #include <linux/sunrpc/addr.h>
 
+#include "hostauth.h"
 #include "internal.h"
 
 #include "trace.h"
@@ -432,10 +433,10 @@ out:
 	return ep;
 }
 
-/* What limits the number of work items of a workqueue that run at a time */
+/* The number of work items of a workqueue that may run at a time */
 enum rpcrdma_queue_kind {
-	RPCRDMA_QUEUE_BRIEF,		/* the default: they are brief */
-	RPCRDMA_QUEUE_WAITS,		/* as many as possible: they may wait for seconds */
+	RPCRDMA_QUEUE_BRIEF,		/* the default, because they are brief */
+	RPCRDMA_QUEUE_WAITS,		/* the maximum, because they may wait for seconds */
 	RPCRDMA_QUEUE_COMPUTES,		/* the number of CPUs */
 };
 

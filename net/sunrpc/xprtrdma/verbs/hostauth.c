@@ -52,7 +52,7 @@
 #include <linux/utsname.h>
 #include <net/net_namespace.h>
 
-#include "internal.h"
+#include "hostauth.h"
 #include "trace.h"
 
 #define RPCRDMA_AUTH_PREFIX	"rpcrdma:"

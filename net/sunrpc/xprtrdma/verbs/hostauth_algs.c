@@ -7,11 +7,11 @@
  *
  * A look-up of an algorithm may load modules, and creates a thread that puts an HMAC
  * together. If a client did that while it reconnects, it could wait for a file, or for
- * memory, that is behind the connection. CRYPTO_NOLOAD does not prevent this: it does not
- * extend to the parts of an HMAC. So rpcrdma_algs_find() looks up the algorithms when no
- * file depends on the connection yet: before the first connection of a client that has a
- * secret, and when a server begins to listen. From then on they are held. Handshakes use
- * what is held, and look up nothing.
+ * memory, that needs the connection. CRYPTO_NOLOAD does not prevent this, because it does
+ * not extend to the parts of an HMAC. Therefore rpcrdma_algs_find() looks up the
+ * algorithms when no file depends on the connection yet: before the first connection of a
+ * client that has a secret, and when a server begins to listen. They are held from then
+ * on, and handshakes look up nothing.
  *
  * If a secret is added later, or a setting changes, a work item looks the algorithms up.
  * The handshake fails meanwhile, as for lack of memory, and the client tries again.
@@ -37,7 +37,7 @@
 #include <linux/mutex.h>
 #include <linux/workqueue.h>
 
-#include "internal.h"
+#include "hostauth.h"
 
 #if IS_REACHABLE(CONFIG_CRYPTO_HASH)
 

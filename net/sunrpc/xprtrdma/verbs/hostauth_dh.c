@@ -15,7 +15,7 @@
 #include <linux/slab.h>
 #include <linux/string.h>
 
-#include "internal.h"
+#include "hostauth.h"
 
 #ifndef RPCRDMA_KPP
 #define RPCRDMA_KPP	IS_REACHABLE(CONFIG_CRYPTO_KPP2)
