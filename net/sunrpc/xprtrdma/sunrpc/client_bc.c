@@ -2,18 +2,40 @@
 /*
  * The reverse direction at the client: NFSv4.1 callbacks.
  *
- * sunrpc's callback service exists only between bc_setup() and bc_destroy(), and its
- * end is not reported. Therefore bc_mutex is held while the service is used, and
- * bc_destroy() takes it, too. A Call that arrives while there is no service is refused
- * with that reason (WP 5).
+ * Operation
  *
- * NFS calls bc_setup(), sets xprt->bc_serv, and then starts the threads of the service.
- * If that fails, for instance because mount was killed, NFS frees the service, and
- * kernels before 7.x leave the pointer until bc_destroy() is called. The first Call of
- * NFS, EXCHANGE_ID, follows a successful start. The service is therefore used only when
- * a Call has been sent since bc_setup(); no honest server calls back before.
+ * A Call gets an rpc_rqst, with pages if it is long. Its Read chunks are pulled, and it
+ * is passed to sunrpc's callback service. The service sends the Reply like a Call, under
+ * the write lock. Replies have their own wait queue for that lock, because the usual one
+ * may be blocked until the server grants credits, which may happen only after the Reply.
+ * A Call that arrives while there is no service is refused with that reason (WP 5).
  *
- * A Call for which there is no memory or no rpc_rqst closes the connection (7.4).
+ * The service exists only between bc_setup() and bc_destroy(), and its end is not
+ * reported. NFS calls bc_setup(), sets xprt->bc_serv, and then starts the threads of the
+ * service. If that fails, for instance because mount was killed, NFS frees the service,
+ * and kernels before 7.x leave the pointer until bc_destroy() is called. The first Call
+ * of NFS, EXCHANGE_ID, follows a successful start. The service is therefore used only
+ * when a Call has been sent since bc_setup(); no honest server calls back before.
+ *
+ * Memory
+ *
+ * bc_setup() allocates rpc_rqsts with one page each for the Call and the Reply; more are
+ * allocated when Calls arrive, up to a limit. They are kept until the transport is
+ * freed, but the pages of long Calls only while they are in use. An rpc_rqst in use has a
+ * reference to the transport and one to the endpoint. Its release may put the last one,
+ * and then wait for a close. In upcalls a work item therefore does it.
+ *
+ * Errors
+ *
+ * A Call for which there is no memory or no rpc_rqst closes the connection (7.4), and the
+ * server sends it again. A Call that is too long is refused. If a Reply lacks memory,
+ * sunrpc retries it after a delay. The Reply to a Call of a connection that has ended is
+ * dropped.
+ *
+ * Locking
+ *
+ * bc_mutex is held while the service is used, and by bc_destroy(). bc_pa_lock protects
+ * the list and the count of rpc_rqsts. The Reply is sent under sunrpc's write lock.
  */
 
 #include <linux/module.h>

@@ -21,9 +21,9 @@
  * sunrpc owns the slot again, and sends the Call once more or releases it.
  *
  * Buffers grow to the largest RPC of their slot and are kept. MRs belong to the
- * connection in req->ep. An RPC without a Reply leaves MRs behind: buf_free() takes
- * them back before sunrpc frees the pages that they expose, and a sender before it
- * sends the Call again. Slots are freed with the transport.
+ * connection in req->ep. Those of an RPC without a Reply are taken back by buf_free(),
+ * before sunrpc frees the pages that they expose, or by the sender, before it sends the
+ * Call again. Slots are freed with the transport.
  *
  * Errors
  *

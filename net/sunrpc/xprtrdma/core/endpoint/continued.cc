@@ -24,9 +24,9 @@
  *
  * A Call that cannot begin is refused with an errno, and the caller keeps the stream.
  * If the next message of a stream gets no buffer, or is refused by the device, the
- * connection is closed, because the peer could not be told to forget the messages
- * before it. So is the connection of a Reply that needs more Work Requests than the
- * Send Queue has.
+ * connection is closed, because the peer waits for the rest of a message that it has
+ * begun to receive. The connection is closed, too, if a Reply needs more Work Requests
+ * than the Send Queue has.
  *
  * Locking
  *

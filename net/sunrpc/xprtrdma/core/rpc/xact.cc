@@ -8,9 +8,9 @@
  * RPC. It owns the RPC until the RPC completes, is retransmitted, or is left for
  * another connection. Meanwhile other messages for the RPC are dropped, and its task
  * cannot release it. Each event returns the actions that follow, which the host runs.
- * If the Call has chunks, the RPC continues after their MRs were invalidated. What
- * follows the invalidation is decided before, and recorded in the state (PLACED to
- * REFUSED), so that an RPC never succeeds while its memory is exposed. If neither the
+ * If the Call has chunks, the RPC continues after their MRs were invalidated. The action
+ * that follows the invalidation is decided before it, and recorded in the state (PLACED
+ * to REFUSED), so that an RPC never succeeds while its memory is exposed. If neither the
  * Call nor the Reply has chunks, and the Reply fits the head, the RPC is complete with
  * the claim. rpcrdma_xact_one_chunk() is the fast path for a Call with one chunk of
  * one segment that the peer has invalidated.
