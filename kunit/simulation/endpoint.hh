@@ -254,7 +254,6 @@ public:
 	 */
 	void excuse(const list_head *list);
 	void pull_overdue(const rpcrdma_pull_entry *x);
-	bool invalidated(list_head *list, u32 handle);
 	void check_invalidated(u32 handle);
 	void invalidate(list_head *list, std::function<void(bool)> ended);
 	/* Allocate a transfer. @what: read or write */

@@ -122,14 +122,6 @@ void endpoint::excuse(const list_head *list)
 		qp.excuse(mr_of(at));
 }
 
-bool endpoint::invalidated(list_head *list, u32 handle)
-{
-	if (!rpcrdma_core_mrs_invalidated(list, handle))
-		return false;
-	check_invalidated(handle);
-	return true;
-}
-
 /*
  * Complain if an MR that the peer has invalidated counts as valid: the device
  * may refuse to invalidate it again.

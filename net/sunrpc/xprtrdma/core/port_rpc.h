@@ -41,8 +41,9 @@ bool rpcrdma_port_call_item(struct rpcrdma_ep_core *core, struct rpcrdma_rpc *rp
  * Context: no lock held.
  * Return: as rpcrdma_port_call_post().
  */
-int rpcrdma_port_item_post(struct rpcrdma_ep_core *core, struct rpcrdma_rpc *rpc, bool result,
-			   u32 inline_length, struct rpcrdma_send *s);
+int rpcrdma_port_item_post(struct rpcrdma_ep_core *core, struct rpcrdma_rpc *rpc,
+			   bool result, u32 inline_length,
+			   struct rpcrdma_send *s);
 
 /**
  * rpcrdma_port_call_data - get the complete geometry of a Call, and the learned limits

@@ -276,7 +276,8 @@ out_discard:
 	return rc;
 }
 
-bool rpcrdma_port_call_item(struct rpcrdma_ep_core *core, struct rpcrdma_rpc *rpc,
+bool rpcrdma_port_call_item(struct rpcrdma_ep_core *core,
+			    struct rpcrdma_rpc *rpc,
 			    struct rpcrdma_call_item *item)
 {
 	const struct rpcrdma_req *req = rpcrdma_req_of(rpc);
@@ -297,8 +298,9 @@ bool rpcrdma_port_call_item(struct rpcrdma_ep_core *core, struct rpcrdma_rpc *rp
 	return rpcrdma_req_may_reduce(req);
 }
 
-int rpcrdma_port_item_post(struct rpcrdma_ep_core *core, struct rpcrdma_rpc *rpc, bool result,
-			   u32 inline_length, struct rpcrdma_send *send)
+int rpcrdma_port_item_post(struct rpcrdma_ep_core *core, struct rpcrdma_rpc *rpc,
+			   bool result, u32 inline_length,
+			   struct rpcrdma_send *send)
 {
 	const struct rpcrdma_call_plan plan = {
 		.format		= RPCRDMA_INLINE,
@@ -307,11 +309,12 @@ int rpcrdma_port_item_post(struct rpcrdma_ep_core *core, struct rpcrdma_rpc *rpc
 		.inline_length	= inline_length,
 	};
 
-	return rpcrdma_req_post(rpcrdma_ep_of(core), rpcrdma_req_of(rpc), &plan, true, send);
+	return rpcrdma_req_post(rpcrdma_ep_of(core), rpcrdma_req_of(rpc), &plan,
+				true, send);
 }
 
-void rpcrdma_port_call_data(struct rpcrdma_ep_core *core, struct rpcrdma_rpc *rpc,
-			    struct rpcrdma_call *call)
+void rpcrdma_port_call_data(struct rpcrdma_ep_core *core,
+			    struct rpcrdma_rpc *rpc, struct rpcrdma_call *call)
 {
 	rpcrdma_req_call_data(rpcrdma_req_of(rpc), rpcrdma_ep_of(core), call);
 }
@@ -320,7 +323,8 @@ int rpcrdma_port_call_post(struct rpcrdma_ep_core *core, struct rpcrdma_rpc *rpc
 			   const struct rpcrdma_call_plan *plan,
 			   struct rpcrdma_send *send)
 {
-	return rpcrdma_req_post(rpcrdma_ep_of(core), rpcrdma_req_of(rpc), plan, false, send);
+	return rpcrdma_req_post(rpcrdma_ep_of(core), rpcrdma_req_of(rpc), plan,
+				false, send);
 }
 
 /* Try to send once. On -EAGAIN write_space() will be called. */
