@@ -97,6 +97,16 @@ static noinline void rpcrdma_req_keep_pages(struct rpcrdma_req *req)
 	rqst->rq_release_snd_buf = rpcrdma_req_release_snd_buf;
 }
 
+/* Prepare to map memory of the Call into MRs of @ep. */
+static __always_inline void rpcrdma_req_bind(struct rpcrdma_req *req,
+					     struct rpcrdma_ep *ep)
+{
+	rpcrdma_ep_get(ep);
+	req->ep = ep;
+	if (unlikely(req->rqst.rq_release_snd_buf))
+		rpcrdma_req_keep_pages(req);
+}
+
 /* Map a range of @buf into the last chunk. */
 static __always_inline int
 rpcrdma_req_map_range(struct rpcrdma_req *req, struct rpcrdma_ep *ep,
@@ -126,10 +136,7 @@ static noinline int rpcrdma_req_map(struct rpcrdma_req *req,
 	int rc;
 
 	rpcrdma_lists_init(&req->rpc.x.lists);
-	rpcrdma_ep_get(ep);
-	req->ep = ep;
-	if (unlikely(req->rqst.rq_release_snd_buf))
-		rpcrdma_req_keep_pages(req);
+	rpcrdma_req_bind(req, ep);
 	at.plan = plan;
 	rpcrdma_xdr_layout(snd, &at.call);
 	rpcrdma_xdr_layout(rcv, &at.reply);
@@ -153,8 +160,7 @@ rpcrdma_req_map_item(struct rpcrdma_req *req, struct rpcrdma_ep *ep,
 							&req->rqst.rq_snd_buf;
 	struct rpcrdma_mr *mr;
 
-	rpcrdma_ep_get(ep);
-	req->ep = ep;
+	rpcrdma_req_bind(req, ep);
 	mr = rpcrdma_mrs_map_item(ep, &req->rpc.mrs, buf->pages, buf->page_base,
 				  buf->page_len, plan->write_chunk);
 	if (IS_ERR(mr))
