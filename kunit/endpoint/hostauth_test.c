@@ -6,7 +6,7 @@
 #include <linux/key.h>
 
 #include "endpoint.h"
-#include "../../net/sunrpc/xprtrdma/verbs/internal.h"
+#include "../../net/sunrpc/xprtrdma/verbs/hostauth.h"
 
 enum { SECRET_OCTETS = 32 };
 
