@@ -31,7 +31,8 @@ struct rpcrdma_rpc {
 	struct list_head mrs;
 	struct rpcrdma_recv *rv;
 	struct rpcrdma_inv inv;
-	bool local_inv, bad_reply;
+	bool local_inv;
+	bool bad_reply;
 };
 
 /**

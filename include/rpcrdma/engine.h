@@ -63,6 +63,7 @@
 #include "endpoint_buffers.h"
 #include "endpoint_control.h"
 #include "endpoint_receive.h"
+#include "endpoint_answer.h"
 #include "endpoint_arrivals.h"
 #include "endpoint_mrs.h"
 #include "endpoint_transfer.h"
