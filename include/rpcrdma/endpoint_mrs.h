@@ -110,13 +110,15 @@ int rpcrdma_core_item_not_mapped(struct rpcrdma_ep_core *core, u32 offset,
 
 /**
  * rpcrdma_core_mrs_invalidated() - record that the peer has invalidated a handle
+ * @core: connection
  * @mrs: list of struct rpcrdma_mr
  * @handle: handle of the MR
  *
  * The MR is no longer exposed then.
  * Return: true if @handle belongs to an exposed MR in @mrs.
  */
-bool rpcrdma_core_mrs_invalidated(struct list_head *mrs, u32 handle);
+bool rpcrdma_core_mrs_invalidated(struct rpcrdma_ep_core *core,
+				  struct list_head *mrs, u32 handle);
 
 /**
  * rpcrdma_core_mrs_exposed() - check if any MR in a list is exposed

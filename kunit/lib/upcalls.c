@@ -182,7 +182,7 @@ static void loop_op_reply(struct rpcrdma_ep *ep, struct rpcrdma_recv *rv)
 	}
 	if (rv->inv_handle &&
 	    (!rpcrdma_invalidation_ok(&ep->core.conn, &rpc->lists, rv->inv_handle) ||
-	     !rpcrdma_core_mrs_invalidated(&rpc->mrs, rv->inv_handle)))
+	     !rpcrdma_core_mrs_invalidated(&ep->core, &rpc->mrs, rv->inv_handle)))
 		atomic_inc(&side->bad);
 	rpc->exposed = rpcrdma_core_mrs_exposed(&rpc->mrs);
 	if (placed.pull_octets) {

@@ -179,15 +179,6 @@ void run_rpc(rpcrdma_ep_core *core, rpcrdma_rpc *rpc, rpcrdma_actions s)
 	return true;
 }
 
-/* Record that the peer has invalidated @handle. Return true if it is an MR of @rpc. */
-bool peer_invalidated(rpcrdma_ep_core *core, rpcrdma_rpc *rpc, u32 handle)
-{
-	if (!handle || !rpcrdma_core_mrs_invalidated(&rpc->mrs, handle))
-		return false;
-	rpcrdma_port_invalidated(core, handle);
-	return true;
-}
-
 } // namespace
 
 } // namespace rpcrdma
@@ -203,7 +194,8 @@ void rpcrdma_core_rpc_reply(struct rpcrdma_ep_core *core,
 	if (handle && !bad && answer_item(core, rpc, rv, layout)) [[likely]]
 		return;
 
-	const bool exposed = peer_invalidated(core, rpc, handle);
+	const bool exposed =
+		handle && rpcrdma_core_mrs_invalidated(core, &rpc->mrs, handle);
 	const rpcrdma_arrival a = { .rx = &rv->rx,
 				    .bad = bad,
 				    .inv_handle = handle,

@@ -272,7 +272,8 @@ int rpcrdma_core_item_not_mapped(struct rpcrdma_ep_core *core, u32 offset,
 	return not_mapped(core, &limits, rc);
 }
 
-bool rpcrdma_core_mrs_invalidated(struct list_head *mrs, u32 handle)
+bool rpcrdma_core_mrs_invalidated(struct rpcrdma_ep_core *core,
+				  struct list_head *mrs, u32 handle)
 {
 	for (list_head *at = mrs->next; at != mrs; at = at->next) {
 		auto *mr = list_object<rpcrdma_mr>(at);
@@ -280,6 +281,7 @@ bool rpcrdma_core_mrs_invalidated(struct list_head *mrs, u32 handle)
 		if (mr->handle != handle || !mr->exposed)
 			continue;
 		mr->exposed = false;
+		rpcrdma_port_invalidated(core, handle);
 		return true;
 	}
 	return false;

@@ -90,9 +90,8 @@ void reply_pulled(const rpcrdma_recv *rv)
 {
 	rpcrdma_pull_entry *x = rv->rx.exposed;
 
-	if (rv->inv_handle &&
-	    rpcrdma_core_mrs_invalidated(&x->mrs, rv->inv_handle))
-		rpcrdma_port_invalidated(x->core, rv->inv_handle);
+	if (rv->inv_handle)
+		rpcrdma_core_mrs_invalidated(x->core, &x->mrs, rv->inv_handle);
 	invalidate(x);
 }
 
