@@ -289,7 +289,7 @@ static void data_bounds(struct kunit *test)
  * posted in batches, and a Reply waits for its Writes. Test this with many segments,
  * and with long segments of which each Work Request transfers only a page.
  */
-static void data_turns(struct kunit *test)
+static void data_batches(struct kunit *test)
 {
 	struct loop_pair *pair = test->priv;
 	u32 turn;
@@ -377,7 +377,7 @@ static void data_no_service_thread(struct kunit *test)
 }
 
 /* Transfers posted in batches end with the connection, at any of their batches. */
-static void data_turns_closed(struct kunit *test)
+static void data_batches_closed(struct kunit *test)
 {
 	struct loop_pair *pair = test->priv;
 	struct loop_rpc *rpcs = loop_rpcs(test, 4);
@@ -534,8 +534,8 @@ static struct kunit_case data_cases[] = {
 	KUNIT_CASE(data_no_access_afterwards),
 	KUNIT_CASE(data_no_read_of_results),
 	KUNIT_CASE(data_bounds),
-	KUNIT_CASE(data_turns),
-	KUNIT_CASE(data_turns_closed),
+	KUNIT_CASE(data_batches),
+	KUNIT_CASE(data_batches_closed),
 	KUNIT_CASE(data_no_service_thread),
 	KUNIT_CASE(data_most_segments),
 	KUNIT_CASE(data_no_registration),

@@ -30,8 +30,9 @@ enum : u8 {
 };
 
 /* Return true if the first queued message may be posted. */
-bool message_turn(const struct rpcrdma_conn *conn, const struct rpcrdma_sq *sq,
-		  const struct rpcrdma_sq_first *first)
+bool message_is_next(const struct rpcrdma_conn *conn,
+		     const struct rpcrdma_sq *sq,
+		     const struct rpcrdma_sq_first *first)
 {
 	return sq->messages && !sq->transfers &&
 	       (!first->parts || context_left(sq)) &&
@@ -49,7 +50,7 @@ bool may_retry(const struct rpcrdma_conn *conn, struct rpcrdma_sq *sq)
 	bool retry = false;
 
 	if (sq->call_wrs && context_left(sq) &&
-	    call_turn(conn, sq, sq->call_wrs)) {
+	    call_is_next(conn, sq, sq->call_wrs)) {
 		sq->call_wrs = 0;
 		retry = true;
 	}
@@ -117,7 +118,7 @@ rpcrdma_sq_continued_call(const struct rpcrdma_conn *conn,
 {
 	if (!rpcrdma_sq_fits(sq, nr_wrs))
 		return RPCRDMA_SQ_NEVER;
-	if (!context_left(sq) || !call_turn(conn, sq, nr_wrs)) {
+	if (!context_left(sq) || !call_is_next(conn, sq, nr_wrs)) {
 		refuse_call(sq, nr_wrs);
 		return RPCRDMA_SQ_WAIT;
 	}
@@ -129,7 +130,7 @@ rpcrdma_sq_continued_call(const struct rpcrdma_conn *conn,
 
 bool rpcrdma_sq_may_call(const struct rpcrdma_conn *conn, struct rpcrdma_sq *sq)
 {
-	if (context_left(sq) && call_turn(conn, sq, 1))
+	if (context_left(sq) && call_is_next(conn, sq, 1))
 		return true;
 	refuse_call(sq, 1);
 	return false;
@@ -177,7 +178,7 @@ enum rpcrdma_sq_action rpcrdma_sq_next(const struct rpcrdma_conn *conn,
 		sq->transfers--;
 		return RPCRDMA_SQ_POST_TRANSFER;
 	}
-	if (message_turn(conn, sq, first)) {
+	if (message_is_next(conn, sq, first)) {
 		if (first->parts)
 			sq->contexts--;
 		if (!first->more && !--sq->messages)

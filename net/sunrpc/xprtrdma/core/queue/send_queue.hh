@@ -23,8 +23,8 @@ static inline bool context_left(const struct rpcrdma_sq *sq)
  * everything that is queued, including a continued message that is being sent.
  */
 [[gnu::always_inline]] static inline bool
-call_turn(const struct rpcrdma_conn *conn, const struct rpcrdma_sq *sq,
-	  u32 nr_wrs)
+call_is_next(const struct rpcrdma_conn *conn, const struct rpcrdma_sq *sq,
+	     u32 nr_wrs)
 {
 	return !sq->transfers && !sq->messages && rpcrdma_sq_room(sq, nr_wrs) &&
 	       may_send_rpc(conn, RPCRDMA_KIND_CALL);
@@ -69,7 +69,7 @@ sq_call(struct rpcrdma_conn *conn, struct rpcrdma_sq *sq,
 {
 	if (!rpcrdma_sq_fits(sq, wrs->nr))
 		return RPCRDMA_SQ_NEVER;
-	if (!context_left(sq) || !call_turn(conn, sq, wrs->nr)) {
+	if (!context_left(sq) || !call_is_next(conn, sq, wrs->nr)) {
 		refuse_call(sq, wrs->nr);
 		return RPCRDMA_SQ_WAIT;
 	}
