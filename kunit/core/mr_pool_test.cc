@@ -255,8 +255,8 @@ protected:
 	void run_actions(u32 todo, bool reason)
 	{
 		if (todo & (ALLOCATE | PAUSE)) {
-			EXPECT_FALSE(maker_) << "two makers";
-			maker_ = todo & PAUSE ? 1 + random_.below(4) : 1;
+			EXPECT_FALSE(allocator_) << "two allocators";
+			allocator_ = todo & PAUSE ? 1 + random_.below(4) : 1;
 		}
 		if (!(todo & NOTIFY))
 			return;
@@ -287,13 +287,13 @@ protected:
 		busy_.push_back(count);
 		return true;
 	}
-	void maker_comes(bool memory)
+	void allocator_runs(bool memory)
 	{
 		const u32 want = rpcrdma_mr_pool_to_allocate(&pool_);
 		const u32 made = memory ? want : random_.below(want + 1) / 2;
 		u32 todo;
 
-		maker_ = 0;
+		allocator_ = 0;
 		todo = rpcrdma_mr_pool_allocated(&pool_, made);
 		pauses_ += !!(todo & PAUSE);
 		run_actions(todo, made);
@@ -320,8 +320,8 @@ protected:
 
 			busy_.pop_front();
 			give(count, true);
-		} else if (maker_ && !--maker_) {
-			maker_comes(memory);
+		} else if (allocator_ && !--allocator_) {
+			allocator_runs(memory);
 		} else if (told_) {
 			try_waiting();
 		}
@@ -330,7 +330,7 @@ protected:
 	rpcrdma_mr_pool pool_ = pool_of(5 + GetParam());
 	generator random_{ GetParam() };
 	std::deque<u32> waiting_, busy_;
-	u32 maker_ = 0; /* steps until it runs; 0: it is not scheduled */
+	u32 allocator_ = 0; /* steps until it runs; 0: it is not scheduled */
 	u32 pauses_ = 0, idle_tells_ = 0;
 	bool told_ = false;
 };
@@ -339,7 +339,7 @@ TEST_P(pool_walk, AllAreServedInOrder)
 {
 	for (u32 i = 0; i < 5000; i++) {
 		step(true, random_.chance(80));
-		ASSERT_TRUE(waiting_.empty() || told_ || maker_ ||
+		ASSERT_TRUE(waiting_.empty() || told_ || allocator_ ||
 			    !busy_.empty())
 			<< "no caller is left";
 	}

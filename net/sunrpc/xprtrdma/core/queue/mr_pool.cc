@@ -25,7 +25,7 @@ enum : u8 {
 	ALLOCATOR_PAUSES,
 };
 
-u32 call_maker(struct rpcrdma_mr_pool *pool)
+u32 call_allocator(struct rpcrdma_mr_pool *pool)
 {
 	if (pool->allocator != ALLOCATOR_IDLE || pool->made >= pool->most)
 		return 0;
@@ -119,7 +119,7 @@ u32 rpcrdma_mr_pool_get_last(struct rpcrdma_mr_pool *pool)
 		pool->wanted = 1;
 	}
 	if (!pool->free)
-		todo |= call_maker(pool);
+		todo |= call_allocator(pool);
 	return todo;
 }
 
