@@ -27,7 +27,7 @@ struct rpcrdma_rx {
 	u32 xid;
 	u32 events;		/* RPCRDMA_EV_* */
 	u8 format;		/* enum rpcrdma_format of the complete message */
-	u8 first_part;		/* FRAGMENT: begins a new continued message */
+	u8 first_fragment;		/* FRAGMENT: begins a new continued message */
 	u32 payload_offset;	/* bytes into this message */
 	u32 payload_length;	/* bytes in this message */
 	u32 total_length;	/* bytes of the Payload stream in all messages */
@@ -85,7 +85,7 @@ static inline bool rpcrdma_wants_extra_segs(const struct rpcrdma_conn *conn,
  * Every successful Receive completion must be passed to this function, in order.
  *
  * - FRAGMENT, CALL and REPLY of format CONTINUED: append the payload to the open
- *   continued message (@rx->first_part: begin one); CALL and REPLY complete it.
+ *   continued message (@rx->first_fragment: begin one); CALL and REPLY complete it.
  * - BAD_REPLY: if the RPC @rx->xid waits for its Reply, it ends with @rx->error.status
  *   once its memory is out of the peer's reach; otherwise nothing needs to be done. The
  *   connection stays open (WP 7), and a DONE that the Reply needs is already queued.

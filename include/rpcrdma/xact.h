@@ -75,7 +75,7 @@ struct rpcrdma_reply_layout {
 
 struct rpcrdma_xact {
 	u8 state;			/* private to the engine */
-	u8 in_parts;			/* the Call is a continued message */
+	u8 continued;			/* the Call is a continued message */
 	int status;			/* errno that the RPC ends with */
 	/* number of the connection the Call was sent on */
 	u32 conn;
@@ -165,12 +165,12 @@ static inline int rpcrdma_xact_begin(struct rpcrdma_xact *x,
  * rpcrdma_xact_sent() - report that the Call is posted next, with x->lists
  * @x: RPC
  * @conn: connection
- * @in_parts: as a continued message
+ * @continued: as a continued message
  *
  * The lists must be initialised even if they are empty, and must not change.
  */
 void rpcrdma_xact_sent(struct rpcrdma_xact *x,
-			   const struct rpcrdma_conn *conn, bool in_parts);
+			   const struct rpcrdma_conn *conn, bool continued);
 
 /**
  * rpcrdma_xact_claim() - claim the RPC for a Reply or an ERROR

@@ -15,18 +15,18 @@ TEST(Continuation, ThreeParts)
 
 		EXPECT_EQ(e->receive(first(X, resp | MORE, 100)),
 			  RPCRDMA_RX_FRAGMENT);
-		EXPECT_EQ(e->rx.first_part, 1);
+		EXPECT_EQ(e->rx.first_fragment, 1);
 		EXPECT_EQ(e->rx.xid, X);
 		EXPECT_EQ(e->rx.payload_offset, 40u);
 		EXPECT_EQ(e->rx.payload_length, 100u);
 		EXPECT_EQ(e->rx.total_length, 100u);
 		EXPECT_EQ(e->receive(next(X, resp | MORE, 4)),
 			  RPCRDMA_RX_FRAGMENT);
-		EXPECT_EQ(e->rx.first_part, 0);
+		EXPECT_EQ(e->rx.first_fragment, 0);
 		EXPECT_EQ(e->rx.total_length, 104u);
 		EXPECT_EQ(e->receive(next(X, resp, 7)),
 			  resp ? RPCRDMA_RX_REPLY : RPCRDMA_RX_CALL);
-		EXPECT_EQ(e->rx.first_part, 0);
+		EXPECT_EQ(e->rx.first_fragment, 0);
 		EXPECT_EQ(e->rx.total_length, 111u);
 		EXPECT_EQ(e->rx.payload_length, 7u);
 		EXPECT_EQ(e->rx.format, RPCRDMA_CONTINUED);

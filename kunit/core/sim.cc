@@ -458,7 +458,7 @@ bool sim::deliver(side to)
 
 	switch (verdict) {
 	case RPCRDMA_RX_FRAGMENT:
-		if (rx_.first_part)
+		if (rx_.first_fragment)
 			me.assembly.clear();
 		[[fallthrough]];
 	case RPCRDMA_RX_CALL:

@@ -203,24 +203,24 @@ TEST(Xact, IsLostWithItsConnection)
 		auto e = in_state(state);
 
 		SCOPED_TRACE(state);
-		e->x.in_parts = 1;
+		e->x.continued = 1;
 		EXPECT_NE(rpcrdma_xact_begin(&e->x, &e->conn),
 			  RPCRDMA_BEGIN_LOST);
 		e = in_state(state);
-		e->x.in_parts = 1;
+		e->x.continued = 1;
 		EXPECT_EQ(rpcrdma_xact_begin(&e->x, &e->next) ==
 				  RPCRDMA_BEGIN_LOST,
 			  std::string{ state } == "sent");
 	}
 
-	for (bool in_parts : { false, true }) {
+	for (bool continued : { false, true }) {
 		xact e;
 
-		e.plan.format = in_parts ? RPCRDMA_CONTINUED : RPCRDMA_INLINE;
+		e.plan.format = continued ? RPCRDMA_CONTINUED : RPCRDMA_INLINE;
 		e.send();
 		EXPECT_EQ(rpcrdma_xact_begin(&e.x, &e.conn), -ENOTCONN_);
 		EXPECT_EQ(rpcrdma_xact_begin(&e.x, &e.next),
-			  in_parts ? RPCRDMA_BEGIN_LOST : 0);
+			  continued ? RPCRDMA_BEGIN_LOST : 0);
 		/* Only once */
 		EXPECT_EQ(rpcrdma_xact_begin(&e.x, &e.next), 0);
 	}

@@ -340,7 +340,7 @@ int rpcrdma2_conn::report_rpc(enum rpcrdma_verdict verdict, const void *pkt,
 	out.kind = reply ? RPCRDMA2_REPLY : RPCRDMA2_CALL;
 	out.xid = rx.xid;
 	out.last = verdict != RPCRDMA_RX_FRAGMENT;
-	out.first = rx.format == RPCRDMA_CONTINUED ? rx.first_part : 1;
+	out.first = rx.format == RPCRDMA_CONTINUED ? rx.first_fragment : 1;
 	out.payload = static_cast<const u8 *>(pkt) + rx.payload_offset;
 	out.length = rx.payload_length;
 	out.total = rx.format == RPCRDMA_SPECIAL ? 0 : rx.total_length;

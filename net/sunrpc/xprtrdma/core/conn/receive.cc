@@ -437,7 +437,7 @@ receive_plain_v1(struct rpcrdma_conn *conn, const void *msg, u32 length,
 	rx->xid = 0;
 	rx->events = 0;
 	rx->format = RPCRDMA_INLINE;
-	rx->first_part = 0;
+	rx->first_fragment = 0;
 	rx->payload_offset = 0;
 	rx->payload_length = 0;
 	rx->total_length = 0;

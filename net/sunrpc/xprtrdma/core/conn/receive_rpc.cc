@@ -256,7 +256,7 @@ verdict receive_msg(const message &m)
 		return refuse(m, { RDMA2_ERR_INVAL_CONT });
 
 	if (more) {
-		rx->first_part = !in_sequence;
+		rx->first_fragment = !in_sequence;
 		open_sequence(conn, seq, rx->total_length);
 		rx->format = RPCRDMA_CONTINUED;
 		return RPCRDMA_RX_FRAGMENT;

@@ -105,7 +105,7 @@ bool append(rpcrdma_ep_core *core, const rpcrdma_recv *rv)
 	u32 need;
 
 	/* Fragments of a sequence that was refused may still be in the buffer. */
-	if (rv->rx.first_part)
+	if (rv->rx.first_fragment)
 		a->assembly_len = 0;
 	need = a->assembly_len + rv->rx.payload_length;
 	if (need > a->assembly_size && !grow(core, need))

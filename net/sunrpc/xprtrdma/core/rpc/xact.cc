@@ -242,7 +242,7 @@ int rpcrdma_xact_begin_anew(struct rpcrdma_xact *x,
 			    const struct rpcrdma_conn *conn)
 {
 	const bool same = x->conn == conn->cfg.number;
-	const bool lost = stage_of(x) == stage::SENT && x->in_parts;
+	const bool lost = stage_of(x) == stage::SENT && x->continued;
 
 	switch (stage_of(x)) {
 	case stage::IDLE:
@@ -272,10 +272,10 @@ int rpcrdma_xact_begin_anew(struct rpcrdma_xact *x,
 }
 
 void rpcrdma_xact_sent(struct rpcrdma_xact *x, const struct rpcrdma_conn *conn,
-		       bool in_parts)
+		       bool continued)
 {
 	x->conn = conn->cfg.number;
-	x->in_parts = in_parts;
+	x->continued = continued;
 	/* The context that claims the RPC sees all of these stores. */
 	__atomic_store_n(&x->state, static_cast<u8>(stage::SENT),
 			 __ATOMIC_RELEASE);

@@ -104,7 +104,7 @@ fill_whole(struct rpcrdma_rx *rx, u32 xid, u32 header, u32 length)
 	rx->xid = xid;
 	rx->events = 0;
 	rx->format = RPCRDMA_INLINE;
-	rx->first_part = 0;
+	rx->first_fragment = 0;
 	rx->payload_offset = header;
 	rx->payload_length = length - header;
 	rx->total_length = length - header;
