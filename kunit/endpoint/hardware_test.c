@@ -52,7 +52,7 @@ static void hardware_bounces(struct kunit *test)
  * decrypting it in place. Unmapping at the end of the connection must not overwrite
  * that content.
  */
-static void hardware_bounces_lent(struct kunit *test)
+static void hardware_bounces_held(struct kunit *test)
 {
 	struct loop_pair *pair = test->priv;
 	struct loop_rpc *rpc = loop_rpcs(test, 1);
@@ -688,7 +688,7 @@ static struct kunit_case hardware_cases[] = {
 	KUNIT_CASE(hardware_send_buffers),
 	KUNIT_CASE(hardware_sends_report),
 	KUNIT_CASE(hardware_bounces),
-	KUNIT_CASE(hardware_bounces_lent),
+	KUNIT_CASE(hardware_bounces_held),
 	KUNIT_CASE(hardware_mrs_run_dry),
 	KUNIT_CASE(hardware_gaps),
 	KUNIT_CASE(hardware_is_small),

@@ -163,7 +163,7 @@ static void auth_not_offered(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, auth_count(RPCRDMA_COUNT_AUTHS_STARTED), started);
 }
 
-/* A name that is no identity is no matter unless one is required. */
+/* An invalid identity prevents a connection only if authentication is required. */
 static void auth_no_identity(struct kunit *test)
 {
 	struct key *key = auth_key(test, auth_secret, SECRET_OCTETS);

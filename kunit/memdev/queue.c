@@ -581,7 +581,7 @@ out:
 	return IB_WC_SUCCESS;
 }
 
-static int memdev_carry_out(struct memdev_qp *qp, const struct memdev_wqe *wqe)
+static int memdev_execute(struct memdev_qp *qp, const struct memdev_wqe *wqe)
 {
 	struct memdev *md = qp->md;
 	struct memdev_qp *peer;
@@ -703,7 +703,7 @@ static void memdev_overtake(struct memdev_qp *qp, u32 head)
 			break;
 		if (wqe->carried_out)
 			continue;
-		rc = memdev_carry_out(qp, wqe);
+		rc = memdev_execute(qp, wqe);
 		if (rc == MEMDEV_AGAIN)
 			break;
 		wqe->carried_out = true;
@@ -720,7 +720,7 @@ static int memdev_next(struct memdev_qp *qp, u32 head)
 	if (memdev_is_read(wqe->opcode) &&
 	    READ_ONCE(qp->md->traits.late_reads))
 		memdev_overtake(qp, head);
-	return memdev_carry_out(qp, wqe);
+	return memdev_execute(qp, wqe);
 }
 
 void memdev_qp_work(struct work_struct *work)

@@ -222,7 +222,7 @@ void endpoint::post_free(u32 count)
  * The reference credit model decides which Receives are posted. In the engine's
  * account, no Receive is withheld.
  */
-void endpoint::model_give_back(received *rv)
+void endpoint::model_release(received *rv)
 {
 	u32 ev;
 
@@ -245,7 +245,7 @@ void endpoint::release_receive(received *rv)
 	if (!is_closing() && (rv->spare || is_model())) {
 		recvs_held--;
 		if (!rv->spare) {
-			model_give_back(rv);
+			model_release(rv);
 			return;
 		}
 		rv->spare = false;
@@ -276,7 +276,7 @@ void endpoint::lend(received *rv)
 		spares_.push_back(new_received(rv->size));
 	spare = spares_.back();
 	spares_.pop_back();
-	model_give_back(spare);
+	model_release(spare);
 	rv->spare = true;
 }
 

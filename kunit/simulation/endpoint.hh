@@ -426,7 +426,7 @@ private:
 	bool is_over(enum rpcrdma_teardown what) const;
 	void release();
 	void drop(bool now);
-	void model_give_back(received *rv);
+	void model_release(received *rv);
 	void post_free(u32 count);
 	void lend(received *rv);
 	bool is_model() const

@@ -83,7 +83,7 @@ void v1_peer::lost()
 /* From now on, no job uses the peer's memory, and no device can access it. */
 void v1_peer::close()
 {
-	std::vector<job *> through;
+	std::vector<job *> ended;
 
 	if (!qp_)
 		return;
@@ -92,12 +92,12 @@ void v1_peer::close()
 	qp_->cut();
 	qp_->quiet();
 	qp_ = nullptr;
-	through.swap(posted_);
-	through.insert(through.end(), queue_.begin(), queue_.end());
+	ended.swap(posted_);
+	ended.insert(ended.end(), queue_.begin(), queue_.end());
 	queue_.clear();
 	ready_.clear();
 	serving_ = 0;
-	for (job *j : through)
+	for (job *j : ended)
 		j->done(false);
 	for (auto i = tasks_.begin(); i != tasks_.end();) {
 		task &t = *i->second;
