@@ -1,8 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The reverse direction at the server.
+ * The reverse direction at the server: an rpc_xprt over a client's connection.
  *
- * References: the svc_xprt has a reference to the rpc_xprt (xpt_bc_xprt) and drops it
+ * Operation
+ *
+ * The service creates an RPC client over the connection, and sends callbacks with the
+ * Requester that a client has, in the forms that the client's reverse level permits.
+ * Their Replies arrive with the client's own messages. Only the client can connect, so
+ * that tasks of a connection that has ended fail.
+ *
+ * Memory
+ *
+ * The svc_xprt has a reference to the rpc_xprt (xpt_bc_xprt) and drops it
  * when it is freed itself. The rpc_xprt has none to the svc_xprt (bc_xprt): the service
  * that creates an RPC client over it keeps the svc_xprt for as long. The rpc_xprt may
  * outlive both for a short time, and therefore has a module reference of its own.
@@ -11,6 +20,17 @@
  * the rpc_xprt regardless of its reference count. Until its first RPC, or the end of
  * the connection, the rpc_xprt therefore holds a reference to the svc_xprt, so that its
  * destruction can clear xpt_bc_xprt.
+ *
+ * Errors
+ *
+ * If a callback cannot be sent on the connection, the connection is closed. If two
+ * services create an rpc_xprt over one connection at the same time, one of them gets
+ * -EAGAIN, and finds the other one's when it tries again.
+ *
+ * Locking
+ *
+ * xpt_bc_xprt is set by cmpxchg(), and read under RCU. sunrpc holds the write lock of the
+ * rpc_xprt when a callback is sent.
  */
 
 #include <linux/module.h>

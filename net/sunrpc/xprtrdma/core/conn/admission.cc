@@ -3,11 +3,31 @@
  * Incoming connections, until a service has accepted them: which are admitted, which
  * are evicted, and which context owns a connection when it ends.
  *
+ * Operation
+ *
  * All connections of a listener count until they have ended, so that evicted
  * connections that are still being torn down are limited, too. A connect request evicts
  * one connection at most: each has the same reservation, so that if one eviction does
  * not suffice, other users hold the memory. A connection that may still be in the
- * middle of its opening is not evicted: if all are, the client has to retry.
+ * middle of its opening is not evicted: if all are, the client has to retry. Functions
+ * return what their caller does: free a connection, close it, notify the service.
+ *
+ * Memory
+ *
+ * Nothing is allocated: the lists link objects that the user embeds in its own. The
+ * memory of a connection is reserved last, so that a connection that is refused reserves
+ * nothing.
+ *
+ * Errors
+ *
+ * A request is refused if the listener has stopped, if the limit is reached, or if no
+ * memory is left, and no connection can be evicted. An end that comes while a service
+ * thread is accepting the connection is recorded, and that thread closes it.
+ *
+ * Locking
+ *
+ * The user's lock protects a listener. A connection may have a lock of its own, which
+ * nests inside and protects its stage.
  */
 #include "../internal.hh"
 #include "../list.hh"

@@ -2,6 +2,8 @@
 /*
  * Host authentication (WP 9): the state machine of both ends.
  *
+ * Operation
+ *
  *	client					server
  *	BEGIN	   properties, HELLO	->	BEGIN, HELD
  *	GREETED					GREETED: is there a secret?
@@ -17,6 +19,26 @@
  * Each end makes each request to its host at most once in a connection, and a server
  * requests proofs only after it has received the client's, so that the peer cannot make
  * it repeat any work. EXCHANGING is left out without a Diffie-Hellman group.
+ *
+ * Memory
+ *
+ * struct rpcrdma_hostauth belongs to the host. A client with a secret has it from the
+ * beginning. A server gets it when a client begins a handshake (HELD), so that other
+ * clients cost nothing. Proofs are zeroed when the handshake ends; a secret is never
+ * here.
+ *
+ * Errors
+ *
+ * The first failure is the result of the handshake. A client then closes the
+ * connection. A server sends FAILURE as its last CONNPROP, or closes the connection if
+ * it has sent its last one. Unless this end requires authentication, it is no failure if
+ * the peer takes no part, or if a server has no secret for the client: the connection
+ * opens without authentication.
+ *
+ * Locking
+ *
+ * The caller holds the lock of the connection, but not while the host answers a
+ * request. An answer that is not expected any more has no effect.
  */
 #include "hostauth.hh"
 

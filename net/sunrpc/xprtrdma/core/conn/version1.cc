@@ -1,4 +1,37 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Version 1 on a connection (RFC 8166, 8167, 8797): received messages and their
+ * verdicts, credits, and ERRORs.
+ *
+ * Operation
+ *
+ * There is no opening: a connection is open as soon as it has version 1. The private
+ * messages have its thresholds. The limits for which version 2 has properties are fixed.
+ * Credits count Calls, not messages: each direction has a limit of unanswered Calls,
+ * one until the first answer, and each answer conveys a new limit, which may be lower.
+ * The header has no flag for the direction. Only Calls have Read chunks; otherwise the
+ * payload decides, or for a message without payload the Reply chunk. A message without
+ * chunks takes the fast path (is_plain()). After each message the fields for version
+ * 2's windows get equivalent values, which debugfs, traces and the check for stalled
+ * messages use.
+ *
+ * Memory
+ *
+ * Nothing is allocated. A server accepts more segments than the fixed array holds, in
+ * memory of its caller, which wants_more_segs() asks for.
+ *
+ * Errors
+ *
+ * A Call that cannot be used is answered by an ERR_CHUNK, and a Reply that cannot be
+ * used ends its RPC. A message whose direction is not known counts as a Call at a server
+ * and as a Reply at a client. Every received ERROR is permanent. ERR_VERS closes the
+ * connection if version 1 was a fallback, because then the peer did not answer in
+ * version 1. All other messages that are not valid are dropped and counted.
+ *
+ * Locking
+ *
+ * The caller holds the lock of the connection.
+ */
 #include "receive_pool.hh"
 #include "version1.hh"
 

@@ -2,6 +2,29 @@
 /*
  * The version that a client begins with, the cache of a server's versions, which
  * outlives connections, and the text for the version of a connection (WP 4)
+ *
+ * Operation
+ *
+ * A client begins with the highest version that is allowed, unless the cache says that
+ * this would cost a connection or the opening time in vain. rpcrdma_conn_answer()
+ * translates the state of a connection, and how it ended, to what the server has shown,
+ * and rpcrdma_version_learn() changes the cache accordingly. What the cache says against
+ * version 2 expires. One silence is not enough against a version that the server has
+ * used, because the server may be restarting.
+ *
+ * Memory
+ *
+ * The cache is an array of the user, with a place for each server, identified by network
+ * namespace, address and port. A server without a place gets that of the server which
+ * was used least recently.
+ *
+ * Errors
+ *
+ * A failure of this end alone shows nothing about the server, and changes nothing.
+ *
+ * Locking
+ *
+ * The user serialises the functions that access the cache.
  */
 #include "../internal.hh"
 

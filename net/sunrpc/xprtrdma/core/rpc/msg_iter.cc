@@ -3,6 +3,27 @@
  * Iterators over the ranges of a message. At its Requester: the memory that a
  * Call provides in chunks. At its Responder: the sources of a Call with Read
  * chunks, and the destinations of a Reply.
+ *
+ * Operation
+ *
+ * Each call returns the next range of bytes: its place in the message, its length, and
+ * where it comes from or goes to. The Requester's iterator also begins the chunk that a
+ * range belongs to. The ranges of a message do not overlap.
+ *
+ * Memory
+ *
+ * An iterator is memory of its caller. The memory of a message is described by lengths
+ * and offsets, and never accessed.
+ *
+ * Errors
+ *
+ * The Requester's iterator fails with -EMSGSIZE if the lists cannot have another chunk.
+ * The Responder's iterators do not fail: the lists of a Call were checked before it was
+ * delivered.
+ *
+ * Locking
+ *
+ * None: a message and its plan belong to the caller.
  */
 #include "../internal.hh"
 

@@ -2,6 +2,32 @@
 /*
  * Replies that wait at the Responder to be pulled (WP 8): their number and time
  * limits, and the meaning of a DONE.
+ *
+ * Operation
+ *
+ * An entry is reserved before the memory of its Reply is registered, and counts against
+ * the limits from then on. It waits for its DONE when the Reply was sent. A DONE, or the
+ * time limit, makes one context responsible for the invalidation; from then on no DONE
+ * can find the entry. It counts until it is cancelled, when no peer can access the
+ * memory any more. core/endpoint/pulled_reply.cc registers and invalidates the memory.
+ *
+ * Memory
+ *
+ * Nothing is allocated: the entries are a list, and each is embedded in the object that
+ * owns the memory of its Reply.
+ *
+ * Errors
+ *
+ * A Reply beyond the limits, one that does not fit the peer's limits for segments, and a
+ * second one with the same xid, get REPLY_RESOURCE with their length: the Requester can
+ * send the Call again with a Reply chunk. A DONE for an xid that has no Reply waiting is
+ * dropped by the caller.
+ *
+ * Locking
+ *
+ * The caller holds the lock of the connection, except for functions that read only a
+ * message, or what is fixed while the connection is open: rpcrdma_plan_expose(),
+ * rpcrdma_expose_wait() and rpcrdma_may_invalidate().
  */
 #include "pull.hh"
 
