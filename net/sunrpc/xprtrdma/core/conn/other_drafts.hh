@@ -35,7 +35,11 @@ static inline const char *other_draft(const struct rpcrdma_conn *conn,
 		"the peer implements draft -01 or -02 of version 2";
 	constexpr const char *LATE =
 		"the peer implements draft -03 to -07 of version 2";
-	/* The prefix of those drafts, and the least with a property */
+	/*
+	 * The prefix of -01 and -02, or that of -03 and later with the number of
+	 * properties; and the shortest message with a property, up to its number
+	 * (-01, -02) or its length
+	 */
 	constexpr u32 prefix = 5 * sizeof(u32);
 	constexpr u32 property = 7 * sizeof(u32);
 
