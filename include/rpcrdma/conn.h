@@ -261,15 +261,14 @@ void rpcrdma_conn_read_depth(struct rpcrdma_conn *conn, u32 outbound,
 u32 rpcrdma_conn_established(struct rpcrdma_conn *conn);
 
 /**
- * rpcrdma_conn_count() - count a complete Call or Reply by its format. Call this once
- *	for each, when only credit and the Send Queue can still delay the message, or
- *	later
+ * rpcrdma_conn_count() - count a complete Call or Reply by its format
  * @conn: connection
  * @kind: Call, Reply or control message
  * @format: format of the message
  * @lists: chunk lists of the message
  *
- * Received messages are counted without this.
+ * Call this once for each message that is sent, when only credits and the Send Queue can
+ * still delay it, or later. Received messages are counted without this.
  */
 void rpcrdma_conn_count(struct rpcrdma_conn *conn, enum rpcrdma_kind kind,
 			enum rpcrdma_format format,
