@@ -6,7 +6,8 @@ failed and one or more passed.
 
 FOLDER has, for each level, the file LEVEL.results with the lines "ok NAME",
 "ok NAME # SKIP reason" and "not ok NAME - reason", the file LEVEL.seconds with
-the number of seconds that the level took, and, if something was tried a second
+the number of seconds that the level took, the file LEVEL.processor with the
+seconds of processor time that it used, and, if something was tried a second
 time, the file LEVEL.retried with a line for each. XML becomes the same as
 JUnit XML."""
 import pathlib
@@ -35,6 +36,7 @@ class Level:
         lines = path.read_text(errors="replace").splitlines()
         self.tests = [Test(m) for m in map(LINE.fullmatch, lines) if m]
         self.seconds = number(path.with_name(self.name + ".seconds"))
+        self.processor = number(path.with_name(self.name + ".processor"))
         self.retried = lines_of(path.with_name(self.name + ".retried"))
 
     def counts(self):
@@ -54,10 +56,10 @@ def number(path):
 
 
 def page(levels):
-    print(f'{"level":16} {"passed":>7} {"failed":>7} {"skipped":>8} {"seconds":>8}')
+    print(f'{"level":16} {"passed":>7} {"failed":>7} {"skipped":>8} {"seconds":>8} {"processor":>10}')
     for level in levels:
         passed, failed, skipped = level.counts()
-        print(f"{level.name:16} {passed:7} {failed:7} {skipped:8} {level.seconds:8}")
+        print(f"{level.name:16} {passed:7} {failed:7} {skipped:8} {level.seconds:8} {level.processor:10}")
     timed = sorted((t for level in levels for t in level.tests if t.seconds), key=lambda t: -t.seconds)
     if timed:
         print("\nSlowest tests:")

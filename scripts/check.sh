@@ -802,10 +802,20 @@ for level in "${levels[@]}"; do
 	declare -F "level_$level" >/dev/null || die "unknown level $level"
 done
 
-# Run one level, and record its duration and the tests that were retried.
+# Set processor to the ticks of processor time that this shell and its ended children have used.
+read_processor()
+{
+	local stat
+	read -r -a stat <"/proc/$BASHPID/stat"
+	processor=$((stat[13] + stat[14] + stat[15] + stat[16]))
+}
+
+# Run one level, and record its duration, its processor time, and the tests that were retried.
 run_level()
 {
-	local started=$SECONDS run=
+	local started=$SECONDS run='' processor used
+	read_processor
+	used=$processor
 	report_level=$1
 	echo "== $1"
 	: >"$report/$1.results"
@@ -813,6 +823,8 @@ run_level()
 	"level_$1" "$run"
 	[ ! -e "$run/console-first-boot.log" ] || echo "the guest's boot" >"$report/$1.retried"
 	echo $((SECONDS - started)) >"$report/$1.seconds"
+	read_processor
+	echo $(((processor - used) / $(getconf CLK_TCK))) >"$report/$1.processor"
 	echo "== $1: $(grep -c '^ok ' "$report/$1.results") passed or skipped," \
 		"$(grep -c '^not ok ' "$report/$1.results") failed, $((SECONDS - started)) s"
 }
