@@ -47,9 +47,9 @@
 #
 # GUEST_ROOT=DIR   the root file system for the guest; "/" is all of this machine's
 #
-# Exit status: the program's; 124 when time ran out; 125 when the guest could
-# not be started or ended by itself, e.g. by a panic; 126 when the program
-# succeeded but the kernel complained.
+# Exit status: the program's; 124 when time ran out, or a processor of the guest
+# stopped; 125 when the guest could not be started or ended by itself, e.g. by a
+# panic; 126 when the program succeeded but the kernel complained.
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")/.." && pwd)
@@ -164,7 +164,7 @@ else
 	run=$(mktemp -d "${TMPDIR:-/tmp}/rpcrdma-guest.XXXXXX")
 	keep=no
 fi
-rm -rf "$run/status" "$run/booted" "$run/modules" "$run/console-first-boot.log"
+rm -rf "$run/status" "$run/booted" "$run"/alive.* "$run/modules" "$run/console-first-boot.log"
 : >"$run/console.log"
 : >"$run/machine.log"
 : >"$run/output.log"
@@ -317,6 +317,28 @@ cleanup()
 trap cleanup EXIT
 trap 'exit 130' INT TERM HUP
 
+# A processor of the guest that shows no sign of life for so long never will again.
+life_limit=$((60 * TIMEOUT_SCALE))
+declare -A life=() life_since=()
+
+# Return 0 if a processor of the guest has stopped, and set stopped to its number.
+processor_stopped()
+{
+	local f sign
+	for f in "$run"/alive.*; do
+		# None yet, or no longer
+		sign=$(cat "$f" 2>/dev/null) && [ -n "$sign" ] || continue
+		stopped=${f##*.}
+		if [ "${life[$stopped]:-}" != "$sign" ]; then
+			life[$stopped]=$sign
+			life_since[$stopped]=$SECONDS
+		elif [ $((SECONDS - life_since[$stopped])) -ge $life_limit ]; then
+			return 0
+		fi
+	done
+	return 1
+}
+
 # Return 0 if the program has begun.
 booted() { [ -s "$run/booted" ]; }
 
@@ -338,6 +360,8 @@ for attempt in 1 2; do
 	fi
 
 	timed_out=no
+	stopped=
+	rounds=0
 	while kill -0 $machine 2>/dev/null; do
 		if [ $((SECONDS - started)) -ge $limit ] ||
 		   { [ $attempt -eq 1 ] && [ $((SECONDS - started)) -ge $boot_limit ] && ! booted; }; then
@@ -345,6 +369,12 @@ for attempt in 1 2; do
 			kill -KILL $machine
 			break
 		fi
+		if [ $((++rounds % 10)) -eq 0 ] && processor_stopped; then
+			timed_out=yes
+			kill -KILL $machine
+			break
+		fi
+		stopped=
 		sleep 0.5
 	done
 	wait $machine 2>/dev/null && machine_status=0 || machine_status=$?
@@ -385,7 +415,11 @@ show_console()
 
 if [ $timed_out = yes ]; then
 	show_console
-	echo "guest.sh: the guest did not finish within $limit seconds" >&2
+	if [ -n "$stopped" ]; then
+		echo "guest.sh: processor $stopped of the guest has not run for $life_limit seconds" >&2
+	else
+		echo "guest.sh: the guest did not finish within $limit seconds" >&2
+	fi
 	exit 124
 fi
 if [ ! -s "$run/status" ]; then
