@@ -126,6 +126,14 @@ bool rpcrdma_auth_init(struct rpcrdma_hostauth *auth, const char *own,
 		       const u8 nonce[RPCRDMA_AUTH_NONCE]);
 
 /**
+ * rpcrdma_auth_set_hashes() - restrict a handshake to the hashes that the host has
+ * @auth: initialised handshake, which permits all before
+ * @hashes: mask of hashes. If it is 0, the handshake fails when the host is asked for a
+ *	proof.
+ */
+void rpcrdma_auth_set_hashes(struct rpcrdma_hostauth *auth, u32 hashes);
+
+/**
  * rpcrdma_auth_set_groups() - permit Diffie-Hellman in a handshake
  * @auth: initialised handshake, which permits none before
  * @mode: RPCRDMA_AUTH_NONE: without it; RPCRDMA_AUTH_OFFER: if both ends have a group;

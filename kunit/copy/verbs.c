@@ -40,7 +40,8 @@ struct key *loop_secrets[LOOP_LOOKUPS];
 unsigned int loop_lookups;
 struct key *loop_peer_key;
 void (*loop_at_lookup)(unsigned int n);
-bool loop_no_hash, loop_no_dh;
+const char *loop_no_hash;
+bool loop_no_dh;
 atomic_t loop_dh_allocs, loop_alg_lookups;
 
 static atomic_t loop_countdown;
@@ -482,7 +483,7 @@ static struct key *loop_request_key(struct key_type *type, const char *name)
 static struct crypto_shash *loop_alloc_shash(const char *name, u32 type, u32 mask)
 {
 	atomic_inc(&loop_alg_lookups);
-	if (loop_no_hash)
+	if (loop_no_hash && strstr(name, loop_no_hash))
 		return ERR_PTR(-ENOENT);
 	return loop_fault() ? ERR_PTR(-ENOMEM) :
 			      crypto_alloc_shash(name, type, mask);
@@ -626,7 +627,7 @@ void loop_set_identity(const char *identity)
 
 void loop_find_algs(void)
 {
-	loop_no_hash = false;
+	loop_no_hash = NULL;
 	loop_no_dh = false;
 	rpcrdma_algs_find();
 }

@@ -39,7 +39,7 @@ struct peer {
 			own = client ? "client" : "server";
 		cfg.auth_mode = static_cast<u8>(mode);
 		EXPECT_TRUE(rpcrdma_auth_init(&auth, own, expected, nonce));
-		auth.hashes = static_cast<u8>(hashes);
+		rpcrdma_auth_set_hashes(&auth, hashes);
 		rpcrdma_auth_set_groups(&auth, dh, groups);
 		exchange.secret = 1000u + count;
 		/* A server needs it only when a client asks for it. */

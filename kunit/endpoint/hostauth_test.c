@@ -335,7 +335,7 @@ static void auth_no_algorithm(struct kunit *test)
 	loop_forget_algs();
 	loop_find(key);
 	auth_modes(pair, RPCRDMA_AUTH_REQUIRE, RPCRDMA_AUTH_REQUIRE);
-	loop_no_hash = true;
+	loop_no_hash = "hmac";
 	pair->how = RPCRDMA_CONNECT_FIRST;
 	rc = loop_connect(pair);
 	KUNIT_EXPECT_LT(test, rc, 0);
@@ -343,6 +343,25 @@ static void auth_no_algorithm(struct kunit *test)
 	loop_disconnect(test, pair);
 	KUNIT_EXPECT_GE(test, auth_count(RPCRDMA_COUNT_AUTHS_UNAVAILABLE),
 			unavailable + 1);
+	loop_find(NULL);
+	key_put(key);
+}
+
+/* A kernel without one of the algorithms: the handshake uses another. */
+static void auth_hash_absent(struct kunit *test)
+{
+	struct key *key = auth_key(test, auth_secret, SECRET_OCTETS);
+	struct loop_pair *pair = test->priv;
+
+	loop_forget_algs();
+	loop_find(key);
+	auth_modes(pair, RPCRDMA_AUTH_REQUIRE, RPCRDMA_AUTH_REQUIRE);
+	loop_no_hash = "sha512";
+	pair->how = RPCRDMA_CONNECT_FIRST;
+	loop_open(test);
+	KUNIT_EXPECT_EQ(test, auth_result(&pair->client), RPCRDMA_AUTH_DONE);
+	loop_disconnect(test, pair);
+	loop_find_algs();
 	loop_find(NULL);
 	key_put(key);
 }
@@ -522,6 +541,7 @@ static struct kunit_case auth_cases[] = {
 	KUNIT_CASE(auth_dh_absent),
 	KUNIT_CASE(auth_dh_after_any_fault),
 	KUNIT_CASE(auth_no_algorithm),
+	KUNIT_CASE(auth_hash_absent),
 	KUNIT_CASE(auth_no_lookup),
 	KUNIT_CASE(auth_closed_meanwhile),
 	KUNIT_CASE(auth_address),

@@ -117,8 +117,12 @@ extern unsigned int loop_lookups;
 extern struct key *loop_peer_key;
 /* If not NULL, called during look-up @n */
 extern void (*loop_at_lookup)(unsigned int n);
-/* The kernel has no HMAC, or no Diffie-Hellman, until loop_find_algs(). */
-extern bool loop_no_hash, loop_no_dh;
+/*
+ * Until loop_find_algs(), the kernel has no algorithm with @loop_no_hash in its name, or no
+ * Diffie-Hellman.
+ */
+extern const char *loop_no_hash;
+extern bool loop_no_dh;
 /* Look up the algorithms, as before a first connection. */
 void loop_find_algs(void);
 /* Release them, as if they had not been looked up. */

@@ -403,6 +403,7 @@ static struct rpcrdma_hostauth *rpcrdma_auth_alloc(struct rpcrdma_ep *ep,
 		kfree_sensitive(auth);
 		return NULL;
 	}
+	rpcrdma_auth_set_hashes(auth, rpcrdma_algs_hashes());
 	rpcrdma_auth_set_groups(auth, ep->params.auth_dh,
 				dh ? RPCRDMA_AUTH_ALL_GROUPS : 0);
 	return auth;

@@ -60,6 +60,8 @@ void rpcrdma_algs_find(void);
  * them up. Any process context.
  */
 bool rpcrdma_algs_known(void);
+/* Return the mask of the hashes of which HMACs were found. Any context. */
+u32 rpcrdma_algs_hashes(void);
 /* Module end, before the keys' type is unregistered. Sleeps. */
 void rpcrdma_algs_exit(void);
 /*

@@ -24,7 +24,7 @@
  * Errors
  *
  * An algorithm that this kernel lacks is logged, once, and looked up again at most every
- * minute. Handshakes that need it fail.
+ * minute. Handshakes use another one that both ends have; those that need it fail.
  *
  * Locking
  *
@@ -78,7 +78,7 @@ static int rpcrdma_hmac_find(unsigned int i)
 	if (PTR_ERR(found) == -ENOMEM)
 		return -ENOMEM;
 	if (!rpcrdma_algs_sought)
-		pr_warn("rpcrdma: this kernel has no %s: error %ld; host authentication with it fails\n",
+		pr_warn("rpcrdma: this kernel has no %s: error %ld; host authentication does not use it\n",
 			name, PTR_ERR(found));
 	return -ENOENT;
 }
@@ -121,6 +121,18 @@ bool rpcrdma_algs_known(void)
 	if (!sought || time_after(jiffies, sought + RPCRDMA_ALGS_RETRY))
 		queue_work(system_long_wq, &rpcrdma_algs_work);
 	return sought;
+}
+
+u32 rpcrdma_algs_hashes(void)
+{
+	unsigned int hash;
+	u32 hashes = 0;
+
+	for (hash = 0; hash < ARRAY_SIZE(rpcrdma_hmacs); hash++) {
+		if (READ_ONCE(rpcrdma_hmacs[hash]))
+			hashes |= 1 << hash;
+	}
+	return hashes;
 }
 
 void rpcrdma_algs_exit(void)
@@ -195,6 +207,11 @@ void rpcrdma_algs_find(void)
 bool rpcrdma_algs_known(void)
 {
 	return true;
+}
+
+u32 rpcrdma_algs_hashes(void)
+{
+	return 0;
 }
 
 void rpcrdma_algs_exit(void)

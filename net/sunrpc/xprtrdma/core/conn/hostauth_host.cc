@@ -141,6 +141,13 @@ bool rpcrdma_auth_init(struct rpcrdma_hostauth *auth, const char *own,
 	return true;
 }
 
+void rpcrdma_auth_set_hashes(struct rpcrdma_hostauth *auth, u32 hashes)
+{
+	if (hashes)
+		auth->hashes =
+			static_cast<u8>(hashes & RPCRDMA_AUTH_ALL_HASHES);
+}
+
 u32 rpcrdma_auth_hello(struct rpcrdma_conn *conn, struct rpcrdma_hostauth *auth,
 		       const void *msg, u32 length, struct rpcrdma_rx *rx)
 {
