@@ -27,7 +27,7 @@ struct rpcrdma_rx {
 	u32 xid;
 	u32 events;		/* RPCRDMA_EV_* */
 	u8 format;		/* enum rpcrdma_format of the complete message */
-	u8 first_fragment;		/* FRAGMENT: begins a new continued message */
+	u8 first_fragment;	/* FRAGMENT: begins a new continued message */
 	u32 payload_offset;	/* bytes into this message */
 	u32 payload_length;	/* bytes in this message */
 	u32 total_length;	/* bytes of the Payload stream in all messages */
