@@ -8,8 +8,8 @@
  * A client begins with the highest version that is allowed, unless the cache says that
  * this would cost a connection or the opening time in vain. rpcrdma_conn_answer()
  * translates the state of a connection, and how it ended, to what the server has shown,
- * and rpcrdma_version_learn() changes the cache accordingly. What the cache says against
- * version 2 expires. One silence is not enough against a version that the server has
+ * and rpcrdma_version_learn() changes the cache accordingly. An entry against version 2
+ * expires. One silence is not enough against a version that the server has
  * used, because the server may be restarting.
  *
  * Memory
