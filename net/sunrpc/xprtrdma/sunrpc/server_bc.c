@@ -222,8 +222,8 @@ static const struct rpc_xprt_ops rpcrdma_bc_ops = {
 	.inject_disconnect	= rpcrdma_bc_inject_disconnect,
 };
 
-/**
- * rpcrdma_bc_setup - create the rpc_xprt over a client's connection
+/*
+ * Create the rpc_xprt over a client's connection.
  * @args: args->bc_xprt is the connection; the caller holds a reference
  *
  * sunrpc looks for an rpc_xprt over the connection before it calls this, but without a

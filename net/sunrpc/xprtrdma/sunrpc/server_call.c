@@ -487,8 +487,8 @@ static void rpcrdma_svc_set_flags(struct svc_rqst *rqstp)
 		clear_bit(RQ_LOCAL, &rqstp->rq_flags);
 }
 
-/**
- * rpcrdma_svc_recvfrom - receive the next Call of a connection
+/*
+ * Receive the next Call of a connection.
  * @rqstp: receives it; rqstp->rq_xprt is the connection
  *
  * A Call with Read chunks usually is received here after they have been pulled. If
@@ -582,8 +582,8 @@ out:
 	return arg->len;
 }
 
-/**
- * rpcrdma_svc_release_ctxt - release a Call that sunrpc has finished, replied or not
+/*
+ * Release a Call that sunrpc has finished, replied or not.
  * @xprt: its connection
  * @ctxt: rq_xprt_ctxt, or the copy of it in a deferred request; may be NULL
  *

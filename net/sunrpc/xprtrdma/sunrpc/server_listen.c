@@ -292,8 +292,8 @@ static struct svc_xprt *rpcrdma_svc_publish(struct rpcrdma_svc_conn *conn,
 	return xprt;
 }
 
-/**
- * rpcrdma_svc_accept - accept the next open connection
+/*
+ * Accept the next open connection.
  * @xprt: listener
  *
  * Context: service thread that holds the listener's XPT_BUSY.
@@ -377,8 +377,8 @@ static void rpcrdma_svc_listener_free_work(struct work_struct *work)
 	kfree(l);
 }
 
-/**
- * rpcrdma_svc_create - begin to listen
+/*
+ * Begin to listen.
  * @serv: service that the connections are for
  * @net: network namespace
  * @sa: address; port 0 for any

@@ -50,8 +50,8 @@
 #include "settings.h"
 #include "xdrbuf.h"
 
-/**
- * rpcrdma_svc_result_payload - record a result that may be sent in a Write chunk
+/*
+ * Record a result that may be sent in a Write chunk.
  * @rqstp: Call being processed
  * @offset: byte offset in rq_res
  * @length: bytes, without roundup
@@ -259,8 +259,8 @@ static int rpcrdma_svc_send_plain(struct svc_rqst *rqstp,
 	return rpcrdma_send_reply(s, NULL, inv_handle, RPCRDMA_INLINE, NULL);
 }
 
-/**
- * rpcrdma_svc_sendto - send a Reply
+/*
+ * Send a Reply.
  * @rqstp: Call with its Reply in rq_res
  *
  * The engine decides how the Reply is conveyed (6.4). If there is no method, the peer

@@ -353,8 +353,8 @@ static int rpcrdma_ep_wait(struct rpcrdma_ep *ep, u32 ms)
 		       -ETIMEDOUT;
 }
 
-/**
- * rpcrdma_ep_setup - set up a connection, as far as this end can
+/*
+ * Set up a connection, as far as this end can.
  * @ep: endpoint, which has an id unless @rc is the reason for having none
  * @rc: 0 or a negative errno
  *
