@@ -760,7 +760,9 @@ run_field()
 	build_hostile "$2"
 	build_version1_server "$2"
 	build_ping "$2" || { not_ok "$1/ping" "rpcrdma-ping does not build"; return; }
-	run_e2e "$1" "$2" "${guest[@]}" --module "$module" --timeout 1500 -- "$2/guest/field.sh"
+	# The device in memory, which can refuse queue pairs
+	run_e2e "$1" "$2" "${guest[@]}" --module "$module" --module "${module%/*}/kunit/rpcrdma_memdev.ko" \
+		--timeout 1500 -- "$2/guest/field.sh"
 }
 
 level_field() { run_field field "$1"; }

@@ -111,6 +111,11 @@ static void memdev_lose_maps(struct memdev *md, unsigned int lose)
 	WRITE_ONCE(md->traits.maps_gone, lose);
 }
 
+static void memdev_limit_qps(struct memdev *md, unsigned int max)
+{
+	WRITE_ONCE(md->traits.max_qps, max);
+}
+
 /* The same for tests in user space: "NAME N" is for all devices. */
 static int memdev_control(const char *text, const struct kernel_param *param)
 {
@@ -122,6 +127,7 @@ static int memdev_control(const char *text, const struct kernel_param *param)
 		{ "refuse_err",	memdev_refuse_err },
 		{ "mrs_gone",	memdev_lose_mrs },
 		{ "maps_gone",	memdev_lose_maps },
+		{ "max_qps",	memdev_limit_qps },
 	};
 	struct memdev *md;
 	char name[16];
@@ -144,7 +150,7 @@ static int memdev_control(const char *text, const struct kernel_param *param)
 
 static const struct kernel_param_ops memdev_control_ops = { .set = memdev_control };
 module_param_cb(control, &memdev_control_ops, NULL, 0200);
-MODULE_PARM_DESC(control, "fail_at, refuse_err, mrs_gone or maps_gone, and a number");
+MODULE_PARM_DESC(control, "fail_at, refuse_err, mrs_gone, maps_gone or max_qps, and a number");
 
 /* ---- Traits ---- */
 
@@ -469,6 +475,8 @@ static int memdev_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *init,
 			return -EINVAL;
 		memdev_setup_takes(md);
 		if (memdev_fault(md) ||
+		    (t->max_qps &&
+		     atomic_read(&md->counts.qps) >= t->max_qps) ||
 		    (u64)cap->max_send_wr * (MEMDEV_WQE_OCTETS +
 				MEMDEV_SGE_OCTETS * cap->max_send_sge) >
 		    t->sq_octets)
@@ -479,10 +487,7 @@ static int memdev_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *init,
 	refcount_set(&qp->refs, 1);
 	init_completion(&qp->gone);
 	spin_lock_init(&qp->lock);
-	/*
-	 * One lock class suffices, because no context holds two of these locks at a
-	 * time.
-	 */
+	/* One lock class suffices: no context holds two of these locks at a time. */
 	lockdep_set_class(&qp->lock, &memdev_qp_key);
 	INIT_DELAYED_WORK(&qp->work, memdev_qp_work);
 	rc = memdev_alloc_queues(qp);

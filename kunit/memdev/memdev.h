@@ -41,6 +41,7 @@ struct memdev_traits {
 	u32	max_qp_wr;
 	u32	mr_depth;	/* maximum pages or ranges of an MR */
 	u32	max_mrs;	/* maximum number of MRs at a time; 0: no limit */
+	u32	max_qps;	/* maximum number of queue pairs, as max_mrs */
 	bool	mrs_gone;	/* MR allocation fails */
 	bool	maps_gone;	/* DMA mapping fails */
 	/* Maximum bytes of a Send Queue; the size of an entry is not reported */

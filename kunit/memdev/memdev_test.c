@@ -505,6 +505,7 @@ static void memdev_keeps_limits(struct kunit *test)
 	};
 	struct memdev_traits t;
 	struct ib_mr *mr;
+	struct ib_qp *qp;
 	int i;
 
 	memdev_default_traits(&t);
@@ -512,6 +513,7 @@ static void memdev_keeps_limits(struct kunit *test)
 	t.max_qp_wr = 10;
 	t.mr_depth = 4;
 	t.max_mrs = 3;
+	t.max_qps = 2;
 	t.sq_octets = 9 * (MEMDEV_WQE_OCTETS + 2 * MEMDEV_SGE_OCTETS);
 	memdev_set_traits(r->md, &t);
 	KUNIT_EXPECT_PTR_EQ(test, ib_create_qp(r->pd, &init),
@@ -519,6 +521,15 @@ static void memdev_keeps_limits(struct kunit *test)
 	init.cap.max_send_sge = 2;
 	KUNIT_EXPECT_PTR_EQ(test, ib_create_qp(r->pd, &init),
 			    ERR_PTR(-EINVAL));
+	/* The two ends are queue pairs. */
+	init.cap.max_send_wr = 9;
+	KUNIT_EXPECT_PTR_EQ(test, ib_create_qp(r->pd, &init),
+			    ERR_PTR(-ENOMEM));
+	t.max_qps = 3;
+	memdev_set_traits(r->md, &t);
+	qp = ib_create_qp(r->pd, &init);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(qp));
+	ib_destroy_qp(qp);
 	init.cap.max_send_wr = 10;
 	KUNIT_EXPECT_PTR_EQ(test, ib_create_qp(r->pd, &init),
 			    ERR_PTR(-ENOMEM));

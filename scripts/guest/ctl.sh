@@ -338,18 +338,47 @@ DEVICE_HOST=203.0.113.9
 # device_does WHAT N: tell the device in memory of kunit/ to fail
 device_does() { echo "$1 $2" >/sys/module/rpcrdma_memdev/parameters/control; }
 
-device_mount() { HOST=$DEVICE_HOST do_mount 4.2 /mnt-device; }
+device_mount() { HOST=$DEVICE_HOST NETNS='' do_mount 4.2 /mnt-device; }
 device_written() { dd if=/dev/zero of=/mnt-device/device bs=64k count=1 oflag=direct 2>/dev/null; }
 
-# What a device refuses is counted: to post, to map, to allocate MRs, to stop a queue pair. Each
-# time the mount works again afterwards.
-ctl_device()
+device_up()
 {
 	modprobe dummy numdummies=0
 	ip link add m0 type dummy
 	ip link set m0 mtu 4200 up
 	ip addr add $DEVICE_HOST/24 dev m0
 	modprobe rpcrdma_memdev netdevs=m0
+}
+
+device_down()
+{
+	rm $EXPORT/device
+	modprobe -r rpcrdma_memdev
+	ip link del m0
+}
+
+# The device has a queue pair for the client's end of a connection, and none for the server's.
+# The mount succeeds when it has.
+ctl_accepts()
+{
+	device_up
+	mark ctl_server
+	device_does max_qps 1
+	device_mount &
+	wait_for 60 raised ctl_server accepts_failed >/dev/null
+	screen accepts cat /tmp/ctl.log
+	device_does max_qps 0
+	wait $! || complain "the mount has failed"
+	device_written
+	umount /mnt-device
+	device_down
+}
+
+# What a device refuses is counted: to post, to map, to allocate MRs, to stop a queue pair. Each
+# time the mount works again afterwards.
+ctl_device()
+{
+	device_up
 	device_mount
 	mark ctl
 	device_does fail_at 1
@@ -377,9 +406,7 @@ ctl_device()
 	device_mount
 	device_written
 	umount /mnt-device
-	rm $EXPORT/device
-	modprobe -r rpcrdma_memdev
-	ip link del m0
+	device_down
 }
 
 # The module is replaced, and the server has its listeners again.

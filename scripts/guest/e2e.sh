@@ -655,6 +655,7 @@ if [ $MODULE_KIND = ours ]; then
 	# Virtual DMA, which User-Mode Linux has, maps nothing.
 	if whole && [[ $(uname -r) != *uml ]] && modinfo rpcrdma_memdev >/dev/null 2>&1; then
 		t ctl.device 240 ctl_device
+		t ctl.accepts-failed 120 ctl_accepts
 	fi
 fi
 

@@ -96,6 +96,7 @@ recipe ctl.openings ctl_openings
 recipe ctl.gids ctl_gids
 recipe ctl.lost mounted 4.2 ctl_lost
 recipe ctl.rejected ctl_rejected
+recipe ctl.accepts-failed ctl_accepts
 recipe ctl.auth ctl_auth
 recipe ctl.auths ctl_auths
 recipe auth.log auth_log
