@@ -380,6 +380,19 @@ class Doctor(Test):
         self.with_numbers(recv_inline=4096)
         self.only("small-threshold")
 
+    def test_many(self):
+        """What is true of many connections is one finding."""
+        small = connection(numbers={"recv_inline": 4096})
+        other = connection(numbers={"recv_inline": 1024})
+        self.host.family.answers["connections"] = [small, other, small]
+        self.only("small-threshold", "small-threshold")
+        printed = self.run_tool("doctor")[1]
+        self.assertIn(" and 1 other: messages of at most 4096 bytes", printed)
+        self.assertIn(":20049: messages of at most 1024 bytes", printed)
+        self.host.family.answers["connections"] = [small] * 1025
+        self.only("small-threshold")
+        self.assertIn(" and 1024 others: messages", self.run_tool("doctor")[1])
+
     def test_each_counter(self):
         for name in doctor.COUNTED:
             self.host.family = Family()

@@ -20,14 +20,32 @@ class Report:
 
     def __init__(self):
         self.findings = []
+        # Of connections: the finding, the first one's name and their number
+        self.same = {}
 
     def add(self, name, severity, what, remedy):
-        self.findings.append({"name": name, "severity": severity, "what": what,
-                              "remedy": remedy})
+        finding = {"name": name, "severity": severity, "what": what, "remedy": remedy}
+        self.findings.append(finding)
+        return finding
+
+    def add_of(self, connection, name, severity, what, remedy):
+        """Add what is true of a connection. A server may have thousands: those of which the
+        same is true are one finding."""
+        key = name, connection["role"], what
+        finding, peer, count = self.same.get(key, (None, peer_of(connection), 0))
+        if not finding:
+            finding = self.add(name, severity, f"the {peer}: {what}", remedy)
+        else:
+            finding["what"] = f"the {peer} and {plural(count, 'other')}: {what}"
+        self.same[key] = finding, peer, count + 1
 
 
 def plural(count, noun):
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def peer_of(connection):
+    return f"{connection['role']} connection with {text(connection['remote'])}"
 
 
 # ---- The module ----
@@ -196,47 +214,47 @@ WHY = {
 
 def check_connections(report, connections):
     for connection in connections:
-        peer = f"{connection['role']} connection with {text(connection['remote'])}"
         numbers = connection["numbers"]
         if connection["fallback"]:
             report.add("fallback", WARNING,
-                       f"the {peer} uses version 1: {WHY.get(connection['why'], '')}",
+                       f"the {peer_of(connection)} uses version 1: "
+                       f"{WHY.get(connection['why'], '')}",
                        "update the server; to try version 2 again at once: sysctl "
                        "sunrpc.rdma_min_version=2, mount, and set it back to 1")
         if numbers.get("dones_overdue"):
-            report.add("never-pulled", WARNING,
-                       f"the {peer}: {numbers['dones_overdue']} Replies were not pulled in "
-                       "time", "look for a client that hangs; if it is only slow, raise "
-                       "sunrpc.svc_rdma.done_timeout")
+            report.add_of(connection, "never-pulled", WARNING,
+                          f"{numbers['dones_overdue']} Replies were not pulled in time",
+                          "look for a client that hangs; if it is only slow, raise "
+                          "sunrpc.svc_rdma.done_timeout")
         sent, received = numbers.get("errors_sent", 0), numbers.get("errors_received", 0)
         if sent or received:
-            report.add("errors", WARNING,
-                       f"the {peer}: {plural(sent, 'error')} sent, {received} received",
-                       "the log names the refused messages (dmesg | grep rpcrdma); "
-                       "rpcrdma-ctl trace --preset errors shows them")
+            report.add_of(connection, "errors", WARNING,
+                          f"{plural(sent, 'error')} sent, {received} received",
+                          "the log names the refused messages (dmesg | grep rpcrdma); "
+                          "rpcrdma-ctl trace --preset errors shows them")
         if connection["state"] == "open":
-            check_window(report, connection, peer)
+            check_window(report, connection)
 
 
-def check_window(report, connection, peer):
+def check_window(report, connection):
     numbers = connection["numbers"]
     calls = sum(numbers.get(f"calls_{form}", 0) for form in ("inline", "continued", "special"))
     if connection["version"] == 2 and connection["role"] == "client":
         # Modulo 2^32
         window = (numbers["limit"] - numbers["sent"]) % (1 << 32) + numbers["outstanding"]
         if calls > USED and window <= SMALL_WINDOW:
-            report.add("small-window", WARNING,
-                       f"the {peer}: the server permits no more than {window} Calls at a time",
-                       "raise sunrpc.svc_rdma.max_requests or sunrpc.svc_rdma.max_memory of "
-                       "the server")
+            report.add_of(connection, "small-window", WARNING,
+                          f"the server permits no more than {window} Calls at a time",
+                          "raise sunrpc.svc_rdma.max_requests or sunrpc.svc_rdma.max_memory "
+                          "of the server")
     if connection["version"] == 2 and \
        min(numbers["send_inline"], numbers["recv_inline"]) <= SMALL_THRESHOLD:
-        report.add("small-threshold", NOTE,
-                   f"the {peer}: messages of at most "
-                   f"{min(numbers['send_inline'], numbers['recv_inline'])} bytes",
-                   "one of the ends has little memory (sunrpc.svc_rdma.max_memory), or a "
-                   "setting says so (rdma_max_inline_read, rdma_max_inline_write, "
-                   "svc_rdma.max_req_size)")
+        report.add_of(connection, "small-threshold", NOTE,
+                      "messages of at most "
+                      f"{min(numbers['send_inline'], numbers['recv_inline'])} bytes",
+                      "one of the ends has little memory (sunrpc.svc_rdma.max_memory), or a "
+                      "setting says so (rdma_max_inline_read, rdma_max_inline_write, "
+                      "svc_rdma.max_req_size)")
 
 
 def check_mounts(system, report):
