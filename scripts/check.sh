@@ -31,13 +31,16 @@
 #   tools       those of them in which rpcrdma-ping, rpcrdma-ctl and the module have to
 #               fit each other; only if it is named
 #   capture     a mount's packets, decoded by Wireshark's dissector and compared with the
-#               connection's counters; always in User-Mode Linux, and only if it is named
+#               connection's counters; always in User-Mode Linux
+#   wireshark   the patch for Wireshark's own dissector applies to its source, which is
+#               downloaded once, and compiles; only if it is named
 #   latency     the histograms of scripts/tools/bpftrace/, only if it is named
 #   demo        "make demo", with few files
 #   cost        no operation costs more instructions than the committed figures
 #               (RDMA=memdev scripts/cost.sh, its short form)
 #
-#   VERSIONS="3 4.0 4.1 4.2"   of NFS, for interop (default 3 and 4.2)
+#   VERSIONS="3 4.0 4.1 4.2"   of NFS, for interop (default 3 and 4.2) and capture
+#               (default 4.2)
 #   PROFILE=everything   e2e also runs the tests that it leaves to e2e-debug or to the
 #               simulation
 #   MODULE=in-tree    the guests run the in-tree rpcrdma.ko (e2e levels)
@@ -59,7 +62,7 @@ PATH=$PATH:/usr/sbin:/sbin
 
 levels=("$@")
 # The longest levels begin first.
-[ ${#levels[@]} -gt 0 ] || levels=(engine kunit e2e interop hostile hostile-server e2e-debug kernels boot demo cost build simulation packages)
+[ ${#levels[@]} -gt 0 ] || levels=(engine kunit e2e interop hostile hostile-server e2e-debug kernels capture boot demo cost build simulation packages)
 
 # Where each level's results are kept for the page at the end
 report=$(mktemp -d)
@@ -775,14 +778,14 @@ level_capture()
 {
 	local module guest tree capture name
 	GUEST=uml guest_module capture uml || return 0
-	run_e2e capture "$1" "${guest[@]}" --module "$module" --timeout 1500 -- "$1/guest/capture.sh"
+	run_e2e capture "$1" "${guest[@]}" --module "$module" --timeout 1500 -- "$1/guest/capture.sh" "${VERSIONS:-4.2}"
 	for capture in "$1"/*.connections; do
 		name=${capture%.connections}
 		try "capture/decoded.${name##*/}" scripts/tools/wireshark/compare.py "$name.pcap" "$capture"
 	done
-	# Downloads Wireshark's source once
-	try capture/wireshark-patch scripts/tools/wireshark/packet-rpcrdma.sh
 }
+
+level_wireshark() { try wireshark/patch scripts/tools/wireshark/packet-rpcrdma.sh; }
 
 # scripts/tools/bpftrace/, in a guest with the stock kernel
 level_latency()
@@ -833,7 +836,7 @@ run_level()
 
 # Return true if this level boots no guest. The time of a guest continues while it has no
 # processor.
-on_host() { [[ $1 =~ ^(engine|build|simulation|packages)$ ]]; }
+on_host() { [[ $1 =~ ^(engine|build|simulation|packages|wireshark)$ ]]; }
 
 # Return true if this level boots User-Mode Linux unless GUEST names another kernel.
 uses_uml() { [[ ${GUEST:-uml} = uml && $1 =~ ^(kunit|e2e-debug|field|tools|capture|hostile|hostile-server)$ ]]; }

@@ -6,14 +6,15 @@
 # request on, $RUN/NAME.connections what the two ends counted in that time. The host decodes
 # and compares them (scripts/tools/wireshark/compare.py).
 #
-#   capture.sh [PREFIX [ONLY]]
+#   capture.sh VERSIONS [PREFIX [ONLY]]
 #
-# $RUN/nfsio is nfsio.c, compiled on the host.
+# VERSIONS of NFS are separated by spaces. $RUN/nfsio is nfsio.c, compiled on the host.
 # shellcheck disable=SC2086,SC2119,SC2317
 set -u
 
-PREFIX=${1:-}
-ONLY=${2:-}
+VERSIONS=$1
+PREFIX=${2:-}
+ONLY=${3:-}
 # shellcheck source-path=SCRIPTDIR source=harness.sh
 . "$(dirname "$0")/harness.sh"
 # shellcheck source-path=SCRIPTDIR source=work.sh
@@ -21,7 +22,9 @@ ONLY=${2:-}
 # shellcheck source-path=SCRIPTDIR source=field/hosts.sh
 . "$(dirname "$0")/field/hosts.sh"
 # shellcheck disable=SC2034
-NFSIO=$RUN/nfsio MAXSIZE=20000 ENTRIES=300
+NFSIO=$RUN/nfsio MAXSIZE=20000 ENTRIES=100
+# seconds: no lease is renewed between the last message and the end of a capture
+LEASE=90
 
 bring_up()
 {
@@ -87,7 +90,7 @@ t setup.hosts 300 bring_up
 [ $FAILED -eq 0 ] || abort "there is no server to test with"
 t setup.module 100 check_module
 for format in usual special pulled continued version1; do
-	for v in 3 4.2; do
+	for v in $VERSIONS; do
 		t $format.$v 200 work_captured $format $v
 	done
 done

@@ -106,7 +106,7 @@ nfs_services_up()
 nfsd_up()
 {
 	echo 10 >/proc/fs/nfsd/nfsv4gracetime
-	echo 10 >/proc/fs/nfsd/nfsv4leasetime
+	echo ${LEASE:-10} >/proc/fs/nfsd/nfsv4leasetime
 	# The default depends on the memory, and is less than 1 MiB here. It can be set only
 	# while the server is down.
 	echo ${MAX_BLOCK_SIZE:-1048576} >/proc/fs/nfsd/max_block_size 2>/dev/null
