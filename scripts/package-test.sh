@@ -47,7 +47,7 @@ apt_in()
 # The packages, in $dir, and those of a next version without documents
 make_packages()
 {
-	local lock
+	local key lock
 	if ours; then
 		"$here/scripts/deb.sh" "$dir"
 		DEB_BUILD_PROFILES=nodoc "$here/scripts/deb.sh" "$dir" "$next"
@@ -57,12 +57,17 @@ make_packages()
 	exec {lock}>"$builder.prepare"
 	flock "$lock"
 	mount -t proc proc "$builder/proc"
-	if [ ! -e "$builder/ready" ]; then
+	# As in debian/control, so that there is one list. A kept system follows a change of it.
+	key=$(sha256sum <"$here/scripts/debian/control" | cut -c1-12)
+	if [ ! -e "$builder/ready-$key" ]; then
 		say "what packages are built with, in $builder (log: $builder.log)"
+		mkdir -p "$builder/control/debian"
+		cp "$here/scripts/debian/control" "$builder/control/debian/"
 		apt_in "$builder" update
-		apt_in "$builder" install make g++ dpkg-dev debhelper dh-dkms python3-sphinx lintian \
-			nlohmann-json3-dev libibverbs-dev librdmacm-dev
-		touch "$builder/ready"
+		apt_in "$builder" install make g++ dpkg-dev lintian
+		apt_in "$builder" build-dep /control
+		rm -f "$builder"/ready*
+		touch "$builder/ready-$key"
 	fi
 	rm -rf "$builder/packages"
 	mkdir "$builder/packages"
