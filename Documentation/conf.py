@@ -4,6 +4,8 @@ import pathlib
 import re
 import sys
 
+from sphinx.writers.manpage import ManualPageTranslator
+
 kbuild = (pathlib.Path(__file__).parent.parent / 'Kbuild').read_text()
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 extensions = ['kernel_doc']
@@ -22,3 +24,16 @@ man_pages = [
     ('rpcrdma-ctl', 'rpcrdma-ctl', 'shows and manages RPC-over-RDMA', '', 8),
     ('library', 'librpcrdma2', 'RPC-over-RDMA versions 1 and 2 for programs', '', 7),
 ]
+
+
+class ManTranslator(ManualPageTranslator):
+    """Tables are set ragged: groff 1.23 warns of each column that is too narrow to adjust."""
+
+    def visit_table(self, node):
+        self.ensure_eol()
+        self.body.append('.ad l\n')
+        super().visit_table(node)
+
+
+def setup(app):
+    app.set_translator('man', ManTranslator)
