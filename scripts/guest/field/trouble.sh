@@ -31,9 +31,12 @@ ctl_too_many()
 		status=1
 	}
 	screen too-many cat /tmp/ctl.log
-	fsfreeze -u $EXPORT/disk
+	# The clients leave before the thread is free: nfsd would close all but 64 of them at once,
+	# and Linux 7.x does not send so many requests to disconnect.
 	echo >/tmp/crowd
 	exec {input}>&-
+	wait $CROWD || status=1
+	fsfreeze -u $EXPORT/disk
 	wait
 	echo $limit >$hung
 	echo $threads >/proc/fs/nfsd/threads
@@ -51,10 +54,11 @@ refused_one_more()
 NOT_OFFERED='rpcrdma: connection to .* closed: host authentication is required, and the peer does not take part'
 
 # A failure to authenticate is logged with the identity. The log has no more than 10 lines in 5
-# seconds, however many clients fail, and each of them is counted.
+# seconds, however many clients fail, and each of them is counted. With more than 128, Linux 7.x
+# sends some requests to disconnect late, or, if the id is destroyed first, never.
 auth_log()
 {
-	local many=200 me=p.example.test began lines before
+	local many=100 me=p.example.test began lines before
 	head -c 32 /dev/urandom >/tmp/ping.secret
 	set_until_end svc_host_auth=2
 	ping_fails --identity=$me --secret=/tmp/ping.secret
