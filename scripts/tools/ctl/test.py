@@ -916,6 +916,23 @@ class Completion(unittest.TestCase):
         self.assertEqual(self.complete("trace", "-p", ""), set(trace.PRESETS))
 
 
+class Recipes(unittest.TestCase):
+    """The made-up host above proves what the doctor says, a recipe in a guest that it sees it."""
+
+    def test_provoked(self):
+        source = pathlib.Path(doctor.__file__).read_text(encoding="utf-8")
+        names = {name.replace("_", "-") for name in doctor.COUNTED}
+        names.update(re.findall(r'add(?:_of)?\((?:connection, )?"([a-z0-9-]+)"', source))
+        self.assertGreater(len(names), 50)
+        guest = pathlib.Path(__file__).parents[2] / "guest"
+        for file in guest.rglob("*.sh"):
+            text = file.read_text(encoding="utf-8").replace("\\\n", " ")
+            # found ctl NAME..., raised ctl_server COUNTER...
+            for line in re.findall(r"\b(?<!not_)(?:found|raised)[ \t]+([\w \t-]+)", text):
+                names.difference_update(word.replace("_", "-") for word in line.split())
+        self.assertFalse(names, f"without a recipe: {', '.join(sorted(names))}")
+
+
 class Results(unittest.TextTestResult):
     """One line for each test."""
 
