@@ -148,6 +148,7 @@ ctl_trace()
 	ctl trace "$@" -o /tmp/ctl.tar.gz -- ls -lR $MNT >/dev/null
 	rm -rf /tmp/rpcrdma-trace
 	tar -C /tmp -xzf /tmp/ctl.tar.gz
+	screen trace tar -tzf /tmp/ctl.tar.gz
 	grep -q 'rpcrdma_send: .*xid=' /tmp/rpcrdma-trace/trace.txt ||
 		{ head -n 20 /tmp/rpcrdma-trace/trace.txt; complain "no tracepoint"; }
 	grep -q '"connections"' /tmp/rpcrdma-trace/status.json || complain "no status"

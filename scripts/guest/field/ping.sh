@@ -25,6 +25,7 @@ ping_nfsd()
 	ping_says 0 '"version": 2' --json -c 2 $ADDR4
 	ping_says 0 '"version": 1' --json -c 2 -v 1 $ADDR4
 	ping_says 0 'outstanding' --load --time=2 $ADDR4
+	screen ping-load cat /tmp/ping.log
 	ping_says 7 'does not serve program 300000' -P 300000 $ADDR4
 }
 
@@ -98,6 +99,7 @@ ping_auth()
 ping_sentences()
 {
 	ping_says 4 'nothing listens for RDMA' -p 20051 $ADDR4
+	screen ping-closed cat /tmp/ping.log
 	ping_with --reject -- ping_says 4 'has refused the connection' -p $PING_PORT $ADDR4
 	ping_with --silent -- ping_says 5 'does not answer NULL' -p $PING_PORT -t 2 $ADDR4
 	ping_says 3 'route' -t 2 203.0.113.1
