@@ -43,6 +43,7 @@ fetch()
 	mv "$work/source" "$to"
 }
 
+pkg-config --exists glib-2.0 || { echo "libglib2.0-dev or pkg-config is missing"; exit 1; }
 source=${1:-$CACHE/wireshark}
 [ $# -gt 0 ] || [ -f "$source/$file" ] || fetch "$source"
 mkdir -p "$work/new/epan/dissectors" "$work/config"
