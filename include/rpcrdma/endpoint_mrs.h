@@ -85,7 +85,7 @@ int rpcrdma_core_mrs_map(struct rpcrdma_ep_core *core, struct list_head *mrs,
  * @core: connection
  * @mrs: list of struct rpcrdma_mr, to which it is appended
  *
- * This and the next function are for rpcrdma_port_item_post(), whose memory is planned to
+ * This and the next function are for rpcrdma_port_item_map(), whose memory is planned to
  * fit into one MR.
  * Context: no lock held, the teardown is held off.
  * Return: the MR; NULL if none is free: write space will be notified.

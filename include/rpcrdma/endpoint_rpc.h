@@ -44,23 +44,38 @@ rpcrdma_core_send_for_call(struct rpcrdma_ep_core *core)
 }
 
 /**
- * rpcrdma_core_send_planned() - plan and send a Call for which rpcrdma_plan_plain()
- *	returned false
- * @core: connection
- * @rpc: RPC of the Call
- * @learned: learned limits of the peer
- * @s: from rpcrdma_core_send_for_call()
- *
- * Context: process context, no lock held.
- * Return: as rpcrdma_port_call_post(); or -EAGAIN if the Call cannot be sent now, and the
- *	host is asked to notify of write space; -ENOTCONN if the connection is not open, or
- *	is closed because it has too few MRs; another negative errno if the peer accepts the
- *	Call in no form.
+ * struct rpcrdma_call_size - what decides if a Call and its Reply are one message each
+ * @xid: of the RPC
+ * @length: bytes of the complete Call message
+ * @reply_max: bytes of the largest complete Reply message expected
  */
-int rpcrdma_core_send_planned(struct rpcrdma_ep_core *core,
-			      struct rpcrdma_rpc *rpc,
-			      const struct rpcrdma_peer_limits *learned,
-			      struct rpcrdma_send *s);
+struct rpcrdma_call_size {
+	u32 xid;
+	u32 length;
+	u32 reply_max;
+};
+
+/**
+ * rpcrdma_core_send_rpc() - plan, map, build and send a Call
+ * @core: connection
+ * @rpc: RPC of the Call, with no MR
+ * @learned: learned limits of the peer
+ * @size: sizes of the Call and its Reply
+ * @plan: returns how the Call was sent
+ *
+ * A Reply may complete the RPC before this returns; its memory has to remain. A Call that
+ * is not sent has no MRs.
+ * Context: process context, no lock held; one Call of the connection at a time.
+ * Return: 0; -EAGAIN if the Call cannot be sent now, and the host is asked to notify of
+ *	write space; -ENOTCONN if the connection is not open, or is closed because it has
+ *	too few MRs; -EIO if it needs more Work Requests than the Send Queue can ever hold;
+ *	-ENOMEM; an errno of rpcrdma_port_item_map() or rpcrdma_port_call_map(); another
+ *	negative errno if the peer accepts the Call in no form.
+ */
+int rpcrdma_core_send_rpc(struct rpcrdma_ep_core *core, struct rpcrdma_rpc *rpc,
+			  const struct rpcrdma_peer_limits *learned,
+			  const struct rpcrdma_call_size *size,
+			  struct rpcrdma_call_plan *plan);
 
 /**
  * rpcrdma_core_send_get() - take a free Send context
@@ -108,7 +123,8 @@ void rpcrdma_core_send_put(struct rpcrdma_send *s);
  * @lists: chunk lists of the message
  * @x: its transaction, marked as sent before a Reply can arrive, or NULL
  *
- * Context: lock held.
+ * A Call that is not sent leaves @s to the next Call, and @mrs to the caller.
+ * Context: process context, no lock held.
  * Return: 0; -EAGAIN, write space will be notified; -EIO if it needs more Work Requests
  *	than the Send Queue can ever hold; -ENOTCONN.
  */

@@ -136,7 +136,8 @@ static int req_map(struct kunit *test, struct req_fixture *f)
 	for (;;) {
 		rpcrdma_req_put_mrs(f->req);
 		rpcrdma_lists_init(&f->req->rpc.x.lists);
-		rc = rpcrdma_req_map(f->req, f->ep, &f->plan);
+		rc = rpcrdma_port_call_map(&f->ep->core, &f->req->rpc,
+					   &f->plan);
 		if (rc != -EAGAIN || time_after(jiffies, end))
 			break;
 		schedule_timeout_uninterruptible(1);

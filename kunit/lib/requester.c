@@ -71,7 +71,8 @@ static int loop_rpc_try_locked(struct loop_side *side, struct loop_rpc *rpc)
 		st->xid = rpc->xid;
 		loop_payload(st->data, rpc->xid, 0, rpc->seed, want, rpc->seed,
 			     len - LOOP_HEAD);
-		rc = rpcrdma_send_continued_call(ep, st, &rpc->mrs, NULL);
+		rc = rpcrdma_core_send_continued_call(&ep->core, st, &rpc->mrs,
+						      NULL);
 	} else {
 		s->header_len = rpcrdma_encode_header(&ep->core.conn, s->buf,
 						      s->size, rpc->xid,
@@ -80,8 +81,8 @@ static int loop_rpc_try_locked(struct loop_side *side, struct loop_rpc *rpc)
 		s->len = s->header_len + len;
 		loop_payload(s->buf + s->header_len, rpc->xid, 0, rpc->seed,
 			     want, rpc->seed, len - LOOP_HEAD);
-		rc = rpcrdma_send_call(s, &rpc->mrs, RPCRDMA_INLINE,
-				       &rpc->lists, NULL);
+		rc = rpcrdma_core_send_call(&ep->core, s, &rpc->mrs,
+					    RPCRDMA_INLINE, &rpc->lists, NULL);
 	}
 	if (!rc)
 		return 0;

@@ -208,16 +208,6 @@ public:
 
 	/* Sending */
 	rpcrdma_send *take_reply_send();
-	/* rpcrdma_core_send_begin(), until there is memory */
-	int begin(rpcrdma_send *s, enum rpcrdma_kind kind,
-		  enum rpcrdma_format format, u32 xid, u32 octets,
-		  const rpcrdma_lists *lists);
-	/* The same for rpcrdma_core_send_begin_one() */
-	int begin_one(rpcrdma_send *s, enum rpcrdma_kind kind, u32 xid,
-		      u32 octets, const rpcrdma_lists *lists);
-	int send_call(rpcrdma_send *s, list_head *mrs,
-		      enum rpcrdma_format format, const rpcrdma_lists *lists,
-		      rpcrdma_xact *x);
 	void send_reply(rpcrdma_send *s, transfer *writes, u32 inv_handle,
 			enum rpcrdma_format format, const rpcrdma_lists *lists);
 	void send_error(u32 xid, u32 code, u32 arg0, u32 arg1);
@@ -244,9 +234,9 @@ public:
 	/* Like the module's rpcrdma_mrs_map() */
 	int map(list_head *list, memory &mem, u32 at, u32 length, bool writable,
 		rpcrdma_lists &lists);
-	/* Like its rpcrdma_mrs_map_item(), and set @lists to that chunk */
+	/* Like its rpcrdma_mrs_map_item() */
 	int map_item(list_head *list, memory &mem, u32 at, u32 length,
-		     bool writable, rpcrdma_lists &lists);
+		     bool writable);
 	void put_mrs(list_head *list);
 	/*
 	 * From now on, the peer's access to @list may fail without being a

@@ -206,8 +206,10 @@ public:
 	void call_data(rpc *task, const endpoint *on, rpcrdma_call *call);
 	bool call_item(const rpc *task, const endpoint *on,
 		       rpcrdma_call_item *item) const;
-	int post(rpc *task, endpoint *on, const rpcrdma_call_plan &plan,
-		 bool only_item, rpcrdma_send *s);
+	int map(rpc *task, endpoint *on, const rpcrdma_call_plan &plan);
+	int map_item(rpc *task, endpoint *on, bool result);
+	void copy_call(const rpc *task, const endpoint *on,
+		       const rpcrdma_call_plan &plan, u8 *to);
 
 	/* Called by tasks and Calls */
 	void timed_out(rpc *task);
@@ -249,8 +251,6 @@ private:
 		return task->bound ? task->bound : ep;
 	}
 	int try_send(rpc *task, endpoint *on);
-	int map(rpc *task, endpoint *on, const rpcrdma_call_plan &plan);
-	int map_item(rpc *task, endpoint *on, bool result);
 	int map_data(rpc *task, endpoint *on, bool result);
 	void encode(rpc *task);
 	void take_back(rpc *task);

@@ -38,7 +38,7 @@ int endpoint::map(list_head *list, memory &mem, u32 at, u32 length,
 }
 
 int endpoint::map_item(list_head *list, memory &mem, u32 at, u32 length,
-		       bool writable, rpcrdma_lists &lists)
+		       bool writable)
 {
 	const rpcrdma_mr_limits limits = rpcrdma_core_mrs_limits(this);
 	rpcrdma_extent_pos pos{ &mem, at, length };
@@ -56,9 +56,6 @@ int endpoint::map_item(list_head *list, memory &mem, u32 at, u32 length,
 		if (rc < 0)
 			rc = rpcrdma_core_item_not_mapped(this, in_page(at),
 							  length, rc);
-		rpcrdma_lists_set_only(&lists, !writable, at, mr->handle,
-				       mr->length, mr->offset);
-		rpcrdma_lists_set_inv_handle(&lists);
 	}
 	if (rc == -EAGAIN && mrs.notify_seq == notified)
 		mr_missing(count(*list));

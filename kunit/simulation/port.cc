@@ -77,47 +77,6 @@ rpcrdma_send *endpoint::take_reply_send()
 			     rpcrdma_core_reserve_reply(this);
 }
 
-int endpoint::begin(rpcrdma_send *s, enum rpcrdma_kind kind,
-		    enum rpcrdma_format format, u32 xid, u32 octets,
-		    const rpcrdma_lists *lists)
-{
-	int rc;
-
-	/* If there is no memory, the caller retries, here at once. */
-	do {
-		rc = rpcrdma_core_send_begin(s, kind, format, xid, octets,
-					     lists);
-	} while (rc == -ENOMEM);
-	return rc;
-}
-
-int endpoint::begin_one(rpcrdma_send *s, enum rpcrdma_kind kind, u32 xid,
-			u32 octets, const rpcrdma_lists *lists)
-{
-	int rc;
-
-	do {
-		rc = rpcrdma_core_send_begin_one(s, kind, xid, octets, lists);
-	} while (rc == -ENOMEM);
-	return rc;
-}
-
-int endpoint::send_call(rpcrdma_send *s, list_head *list,
-			enum rpcrdma_format format, const rpcrdma_lists *lists,
-			rpcrdma_xact *x)
-{
-	u32 todo;
-	int rc;
-
-	lock();
-	rc = rpcrdma_core_send_call(this, s, list, format, lists, x);
-	todo = rpcrdma_core_take_todo(this);
-	unlock();
-	if (todo)
-		rpcrdma_core_finish(this, todo);
-	return rc;
-}
-
 void endpoint::send_reply(rpcrdma_send *s, transfer *writes, u32 inv_handle,
 			  enum rpcrdma_format format,
 			  const rpcrdma_lists *lists)
@@ -440,6 +399,17 @@ void rpcrdma_port_lock(struct rpcrdma_ep_core *core)
 }
 
 void rpcrdma_port_unlock(struct rpcrdma_ep_core *core)
+{
+	of(core).unlock();
+}
+
+bool rpcrdma_port_lock_to_send(struct rpcrdma_ep_core *core, enum rpcrdma_kind)
+{
+	of(core).lock();
+	return false;
+}
+
+void rpcrdma_port_unlock_sent(struct rpcrdma_ep_core *core, bool)
 {
 	of(core).unlock();
 }

@@ -232,6 +232,10 @@ int host::map(rpc *task, endpoint *on, const rpcrdma_call_plan &plan)
 		if (rc)
 			break;
 	}
+	if (!rc &&
+	    (task->what.call_pieces > 1 || task->what.reply_pieces > 1) &&
+	    !pieces_fit(task, on, plan))
+		rc = -E2BIG;
 	return rc;
 }
 
@@ -243,74 +247,31 @@ int host::map_item(rpc *task, endpoint *on, bool result)
 	task->mrs_of = on;
 	if (!result)
 		return on->map_item(&task->mrs, task->call, ITEM_POSITION,
-				    what.call_item, false, task->x.lists);
+				    what.call_item, false);
 	task->item.octets.resize(what.reply_item);
-	return on->map_item(&task->mrs, task->item, 0, what.reply_item, true,
-			    task->x.lists);
+	return on->map_item(&task->mrs, task->item, 0, what.reply_item, true);
 }
 
-/*
- * Encode the Call and pass it to the endpoint, which consumes @s if the Call is
- * sent with it. @only_item: see rpcrdma_port_item_post().
- */
-int host::post(rpc *task, endpoint *on, const rpcrdma_call_plan &plan,
-	       bool only_item, rpcrdma_send *s)
+/* Copy the part of a Call that is in messages to @to. */
+void host::copy_call(const rpc *task, const endpoint *on,
+		     const rpcrdma_call_plan &plan, u8 *to)
 {
-	const auto format = static_cast<rpcrdma_format>(plan.format);
-	const bool chunks = rpcrdma_plan_has_chunks(&plan);
-	const rpcrdma_lists *lists = chunks ? &task->x.lists : nullptr;
-	list_head *list = chunks ? &task->mrs : nullptr;
-	std::vector<u8> payload;
-	int rc;
+	const std::vector<u8> payload =
+		plan.read_item ?
+			reduced(task->call.octets, task->what.call_item) :
+			task->call.octets;
 
-	rpcrdma_lists_init(&task->x.lists);
-	if (only_item)
-		rc = map_item(task, on, plan.write_chunk);
-	else
-		rc = chunks ? map(task, on, plan) : 0;
-	if (!rc &&
-	    (task->what.call_pieces > 1 || task->what.reply_pieces > 1) &&
-	    !pieces_fit(task, on, plan))
-		rc = -E2BIG;
-	if (rc)
-		return rc;
-	if (plan.format != RPCRDMA_SPECIAL)
-		payload = plan.read_item ? reduced(task->call.octets,
-						   task->what.call_item) :
-					   task->call.octets;
 	if (payload.size() != plan.inline_length)
 		w_.complain("a plan and its Call do not agree");
-
-	if (plan.format == RPCRDMA_CONTINUED) {
-		/* Each part has a Send context of its own. */
-		stream *st = on->new_stream(RPCRDMA_KIND_CALL, task->xid, lists,
-					    std::move(payload));
-
-		rc = rpcrdma_core_send_continued_call(on, st, list, &task->x);
-		if (rc)
-			rpcrdma_core_stream_free(st);
-	} else {
-		const u32 octets = static_cast<u32>(payload.size());
-
-		rc = only_item ? on->begin_one(s, RPCRDMA_KIND_CALL, task->xid,
-					       octets, lists) :
-				 on->begin(s, RPCRDMA_KIND_CALL, format,
-					   task->xid, octets, lists);
-		if (rc)
-			return rc;
-		if (s->len > rpcrdma_conn_limits(&on->conn).send_inline)
-			w_.complain("a planned Call does not fit");
-		std::copy(payload.begin(), payload.end(),
-			  static_cast<u8 *>(s->buf) + s->header_len);
-		rc = on->send_call(s, list, format, lists, &task->x);
-	}
-	return rc;
+	if (plan.format == RPCRDMA_INLINE &&
+	    on->call_send->len > rpcrdma_conn_limits(&on->conn).send_inline)
+		w_.complain("a planned Call does not fit");
+	std::copy(payload.begin(), payload.end(), to);
 }
 
 int host::try_send(rpc *task, endpoint *on)
 {
 	rpcrdma_call_plan plan;
-	rpcrdma_send *s;
 	int rc;
 
 	if (!on || !on->is_open())
@@ -327,16 +288,11 @@ int host::try_send(rpc *task, endpoint *on)
 			w_.complain("MRs of a connection that has not ended");
 		task->mrs_of->put_mrs(&task->mrs);
 	}
-	s = rpcrdma_core_send_for_call(on);
-	if (!s)
-		return -EAGAIN;
+	const rpcrdma_call_size size = { task->xid, task->what.call_length,
+					 task->what.reply_max };
+
 	/* The peer may answer before this returns. */
-	if (rpcrdma_plan_plain(&on->conn, &task->x.retry_limits, &peer_limits_,
-			       task->what.call_length, task->what.reply_max,
-			       &plan))
-		rc = post(task, on, plan, false, s);
-	else
-		rc = rpcrdma_core_send_planned(on, task, &peer_limits_, s);
+	rc = rpcrdma_core_send_rpc(on, task, &peer_limits_, &size, &plan);
 	if (rc == -ENOTCONN && !on->is_open())
 		w_.sum.mrs_given_up++;
 	if (rc == -E2BIG) {
@@ -377,38 +333,38 @@ bool rpcrdma_port_call_item(struct rpcrdma_ep_core *core,
 				      item);
 }
 
-static int call_post(rpcrdma_ep_core *core, rpcrdma_rpc *called,
-		     const rpcrdma_call_plan &plan, bool only_item,
-		     rpcrdma_send *s)
+int rpcrdma_port_item_map(struct rpcrdma_ep_core *core,
+			  struct rpcrdma_rpc *called, bool result)
 {
 	auto *task = static_cast<rpc *>(called);
-	auto *on = static_cast<endpoint *>(core);
-	const int rc = task->owner->post(task, on, plan, only_item, s);
 
-	if (rc && !list_is_empty(&task->mrs))
-		on->put_mrs(&task->mrs);
-	return rc;
+	return task->owner->map_item(task, static_cast<endpoint *>(core),
+				     result);
 }
 
-int rpcrdma_port_call_post(struct rpcrdma_ep_core *core,
-			   struct rpcrdma_rpc *called,
-			   const struct rpcrdma_call_plan *plan,
-			   struct rpcrdma_send *s)
+int rpcrdma_port_call_map(struct rpcrdma_ep_core *core,
+			  struct rpcrdma_rpc *called,
+			  const struct rpcrdma_call_plan *plan)
 {
-	return call_post(core, called, *plan, false, s);
+	auto *task = static_cast<rpc *>(called);
+
+	return task->owner->map(task, static_cast<endpoint *>(core), *plan);
 }
 
-int rpcrdma_port_item_post(struct rpcrdma_ep_core *core,
-			   struct rpcrdma_rpc *called, bool result,
-			   u32 inline_length, struct rpcrdma_send *s)
+struct rpcrdma_stream *
+rpcrdma_port_call_stream(struct rpcrdma_ep_core *core, u32 xid, u32 octets,
+			 const struct rpcrdma_lists *lists)
 {
-	const rpcrdma_call_plan plan = {
-		.format = RPCRDMA_INLINE,
-		.read_item = !result,
-		.write_chunk = result,
-		.reply_chunk = 0,
-		.inline_length = inline_length,
-	};
+	return static_cast<endpoint *>(core)->new_stream(
+		RPCRDMA_KIND_CALL, xid, lists, std::vector<u8>(octets));
+}
 
-	return call_post(core, called, plan, true, s);
+void rpcrdma_port_call_copy(struct rpcrdma_ep_core *core,
+			    struct rpcrdma_rpc *called,
+			    const struct rpcrdma_call_plan *plan, void *to)
+{
+	auto *task = static_cast<rpc *>(called);
+
+	task->owner->copy_call(task, static_cast<endpoint *>(core), *plan,
+			       static_cast<u8 *>(to));
 }

@@ -30,20 +30,18 @@ bool rpcrdma_port_call_item(struct rpcrdma_ep_core *core, struct rpcrdma_rpc *rp
 			    struct rpcrdma_call_item *item);
 
 /**
- * rpcrdma_port_item_post - map the item of a Call to one MR, encode and send the Call
+ * rpcrdma_port_item_map - map the item of a Call to one MR, which is added to @rpc->mrs
  * @core: connection
  * @rpc: RPC of the Call
  * @result: item.result of rpcrdma_port_call_item(): the item is in a Write chunk,
  *	otherwise in a Read chunk
- * @inline_length: bytes of payload in the message, which has Simple Format
- * @s: context for it
  *
+ * The host uses rpcrdma_core_mr_take().
  * Context: no lock held.
- * Return: as rpcrdma_port_call_post().
+ * Return: 0; or an errno of rpcrdma_core_mrs_map(), and @rpc->mrs may have the MR.
  */
-int rpcrdma_port_item_post(struct rpcrdma_ep_core *core, struct rpcrdma_rpc *rpc,
-			   bool result, u32 inline_length,
-			   struct rpcrdma_send *s);
+int rpcrdma_port_item_map(struct rpcrdma_ep_core *core, struct rpcrdma_rpc *rpc,
+			  bool result);
 
 /**
  * rpcrdma_port_call_data - get the complete geometry of a Call, and the learned limits
@@ -57,19 +55,44 @@ void rpcrdma_port_call_data(struct rpcrdma_ep_core *core, struct rpcrdma_rpc *rp
 			    struct rpcrdma_call *call);
 
 /**
- * rpcrdma_port_call_post - map, encode and send a Call
+ * rpcrdma_port_call_map - map the chunks of a Call to MRs, which are added to @rpc->mrs
+ * @core: connection
+ * @rpc: RPC of the Call; @rpc->x.lists are empty, and get the chunks
+ * @plan: how the Call is conveyed
+ *
+ * The host maps the ranges of rpcrdma_chunk_range_next() with rpcrdma_core_mrs_map().
+ * Context: no lock held.
+ * Return: 0; or a negative errno, and @rpc->mrs has the MRs taken so far.
+ */
+int rpcrdma_port_call_map(struct rpcrdma_ep_core *core, struct rpcrdma_rpc *rpc,
+			  const struct rpcrdma_call_plan *plan);
+
+/**
+ * rpcrdma_port_call_stream - allocate a continued Call
+ * @core: connection
+ * @xid: of the RPC
+ * @octets: bytes of payload that it has space for
+ * @lists: its chunk lists, or NULL
+ *
+ * The host calls rpcrdma_core_stream_init().
+ * Context: no lock held.
+ * Return: the continued message, or NULL if out of memory.
+ */
+struct rpcrdma_stream *rpcrdma_port_call_stream(struct rpcrdma_ep_core *core,
+						u32 xid, u32 octets,
+						const struct rpcrdma_lists *lists);
+
+/**
+ * rpcrdma_port_call_copy - copy what is sent inline of a Call
  * @core: connection
  * @rpc: RPC of the Call
- * @plan: how the Call is conveyed
- * @s: context for it; not used if it is continued
+ * @plan: how the Call is conveyed: not in Special Format
+ * @to: space for @plan->inline_length bytes
  *
  * Context: no lock held.
- * Return: 0; the errors of rpcrdma_core_send_call() or rpcrdma_core_send_continued_call();
- *	-ENOMEM; or another negative errno. After an error, no MR of the Call is mapped.
  */
-int rpcrdma_port_call_post(struct rpcrdma_ep_core *core, struct rpcrdma_rpc *rpc,
-			   const struct rpcrdma_call_plan *plan,
-			   struct rpcrdma_send *s);
+void rpcrdma_port_call_copy(struct rpcrdma_ep_core *core, struct rpcrdma_rpc *rpc,
+			    const struct rpcrdma_call_plan *plan, void *to);
 
 /* ---- Replies and ERRORs: the RPC is claimed ---- */
 

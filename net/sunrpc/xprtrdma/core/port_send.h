@@ -15,6 +15,26 @@ extern "C" {
 /* ---- Posting ---- */
 
 /**
+ * rpcrdma_port_lock_to_send - take the lock of a connection to send one message
+ * @core: connection
+ * @kind: Call or Reply
+ *
+ * Like rpcrdma_port_lock(), except that the host may disable bottom halves.
+ * Return: what rpcrdma_port_unlock_sent() gets.
+ */
+bool rpcrdma_port_lock_to_send(struct rpcrdma_ep_core *core,
+			       enum rpcrdma_kind kind);
+
+/**
+ * rpcrdma_port_unlock_sent - undo rpcrdma_port_lock_to_send()
+ * @core: connection
+ * @alone: what that returned
+ *
+ * Context: lock held.
+ */
+void rpcrdma_port_unlock_sent(struct rpcrdma_ep_core *core, bool alone);
+
+/**
  * rpcrdma_port_post - post the chain of a work item
  * @core: connection
  * @work: work of kind RPCRDMA_WORK_RDMA, the last in core->inflight

@@ -5,17 +5,16 @@
  * Operation
  *
  * sunrpc calls with the write lock of the transport held, so that one Call is built at
- * a time. The core plans how it is conveyed: in one message, continued, with chunks. A
- * plain Call, the fast path, is planned inline, and copied to a Send context that is
- * reserved in advance. Other Calls map their chunks, and may be copied to a continued
- * message. The core then sends the Call or refuses it, in one call.
+ * a time. The core plans how it is conveyed: in one message, continued, with chunks, and
+ * sends it or refuses it, in one call. It calls this file to map the chunks, and to copy
+ * what is sent inline to a Send context, or to a continued message.
  *
  * Memory
  *
  * The request slot (slot.c) belongs to the sender until the Call is posted; from then
- * on, to the context that claims its Reply. The MRs of a Call are in the slot. A Call
- * that was not posted has its MRs returned here; those of a posted one are returned
- * when they are invalid.
+ * on, to the context that claims its Reply. The MRs of a Call are in the slot. The core
+ * returns those of a Call that was not posted; those of a posted one are returned when
+ * they are invalid.
  *
  * Most pages of a Call belong to the RPC's caller until the RPC ends. With GSS privacy
  * they are auth_gss's, which frees them when the Call is encoded again, for example
@@ -124,25 +123,23 @@ rpcrdma_req_map_range(struct rpcrdma_req *req, struct rpcrdma_ep *ep,
 			       &req->rpc.x.lists);
 }
 
-/* Map the chunks of @plan: the engine decides which memory they consist of. */
-static noinline int rpcrdma_req_map(struct rpcrdma_req *req,
-				    struct rpcrdma_ep *ep,
-				    const struct rpcrdma_call_plan *plan)
+int rpcrdma_port_call_map(struct rpcrdma_ep_core *core, struct rpcrdma_rpc *rpc,
+			  const struct rpcrdma_call_plan *plan)
 {
+	struct rpcrdma_ep *ep = rpcrdma_ep_of(core);
+	struct rpcrdma_req *req = rpcrdma_req_of(rpc);
 	const struct xdr_buf *snd = &req->rqst.rq_snd_buf;
 	const struct xdr_buf *rcv = &req->rqst.rq_rcv_buf;
 	struct rpcrdma_chunk_range_iter at __uninitialized;
 	struct rpcrdma_chunk_range range __uninitialized;
 	int rc;
 
-	rpcrdma_lists_init(&req->rpc.x.lists);
 	rpcrdma_req_bind(req, ep);
 	at.plan = plan;
 	rpcrdma_xdr_layout(snd, &at.call);
 	rpcrdma_xdr_layout(rcv, &at.reply);
 	at.left = 0;
-	while ((rc = rpcrdma_chunk_range_next(&at, &req->rpc.x.lists, &range)) >
-	       0) {
+	while ((rc = rpcrdma_chunk_range_next(&at, &rpc->x.lists, &range)) > 0) {
 		rc = rpcrdma_req_map_range(req, ep, range.written ? rcv : snd,
 					   &range);
 		if (rc)
@@ -151,25 +148,17 @@ static noinline int rpcrdma_req_map(struct rpcrdma_req *req,
 	return rc;
 }
 
-/* The same if the only chunk is an item that is planned to fit into one MR */
-static __always_inline int
-rpcrdma_req_map_item(struct rpcrdma_req *req, struct rpcrdma_ep *ep,
-		     const struct rpcrdma_call_plan *plan)
+int rpcrdma_port_item_map(struct rpcrdma_ep_core *core, struct rpcrdma_rpc *rpc,
+			  bool result)
 {
-	const struct xdr_buf *buf = plan->write_chunk ? &req->rqst.rq_rcv_buf :
-							&req->rqst.rq_snd_buf;
-	struct rpcrdma_mr *mr;
+	struct rpcrdma_ep *ep = rpcrdma_ep_of(core);
+	struct rpcrdma_req *req = rpcrdma_req_of(rpc);
+	const struct xdr_buf *buf = result ? &req->rqst.rq_rcv_buf :
+					     &req->rqst.rq_snd_buf;
 
 	rpcrdma_req_bind(req, ep);
-	mr = rpcrdma_mrs_map_item(ep, &req->rpc.mrs, buf->pages, buf->page_base,
-				  buf->page_len, plan->write_chunk);
-	if (IS_ERR(mr))
-		return PTR_ERR(mr);
-	rpcrdma_lists_set_only(&req->rpc.x.lists, plan->read_item,
-			       buf->head[0].iov_len, mr->handle, mr->length,
-			       mr->offset);
-	req->rpc.x.lists.inv_handle = mr->handle;
-	return 0;
+	return rpcrdma_mrs_map_item(ep, &rpc->mrs, buf->pages, buf->page_base,
+				    buf->page_len, result);
 }
 
 /* Update the counters for a Call that has been sent. */
@@ -197,91 +186,6 @@ rpcrdma_req_account(struct rpcrdma_req *req,
 	}
 }
 
-/*
- * Encode the Call: one message, or *@stream for a continued one. Each message of a
- * continued Call gets a Send context when it is sent. @lists: NULL for none. @only_item:
- * see rpcrdma_req_post().
- * Return: 0 or a negative errno.
- */
-static __always_inline int
-rpcrdma_requester_build(struct rpcrdma_send *send, struct rpc_rqst *rqst,
-			const struct rpcrdma_call_plan *plan, bool only_item,
-			const struct rpcrdma_lists *lists,
-			struct rpcrdma_stream **stream)
-{
-	u32 xid = be32_to_cpu(rqst->rq_xid);
-	int rc;
-
-	if (likely(plan->format != RPCRDMA_CONTINUED)) {
-		if (only_item)
-			rc = rpcrdma_core_send_begin_one(send,
-							 RPCRDMA_KIND_CALL, xid,
-							 plan->inline_length,
-							 lists);
-		else
-			rc = rpcrdma_core_send_begin(send, RPCRDMA_KIND_CALL,
-						     plan->format, xid,
-						     plan->inline_length,
-						     lists);
-		if (likely(!rc && plan->format != RPCRDMA_SPECIAL))
-			rpcrdma_xdr_copy_call(&rqst->rq_snd_buf, plan,
-					      send->buf + send->header_len);
-		return rc;
-	}
-	*stream = rpcrdma_stream_alloc(RPCRDMA_KIND_CALL, xid,
-				       plan->inline_length, lists,
-				       RPCRDMA_GFP_CLIENT);
-	if (!*stream)
-		return -ENOMEM;
-	rpcrdma_xdr_copy_call(&rqst->rq_snd_buf, plan, (*stream)->data);
-	return 0;
-}
-
-/*
- * Build and send a Call in @send. If the endpoint accepts it, a Reply may complete the
- * RPC before this returns; the rpc_rqst remains, because it is pinned. Inlined where
- * the plan is known, so that most of the code is eliminated.
- * @only_item: the Call has one chunk, which is planned to fit into one MR
- */
-static __always_inline int
-rpcrdma_req_post(struct rpcrdma_ep *ep, struct rpcrdma_req *req,
-		 const struct rpcrdma_call_plan *plan, bool only_item,
-		 struct rpcrdma_send *send)
-{
-	bool chunks = rpcrdma_plan_has_chunks(plan);
-	const struct rpcrdma_lists *lists = chunks ? &req->rpc.x.lists : NULL;
-	struct list_head *mrs = chunks ? &req->rpc.mrs : NULL;
-	struct rpcrdma_stream *stream = NULL;
-	int rc = 0;
-
-	if (only_item)
-		rc = rpcrdma_req_map_item(req, ep, plan);
-	else if (chunks)
-		rc = rpcrdma_req_map(req, ep, plan);
-	else
-		rpcrdma_lists_init(&req->rpc.x.lists);
-	if (likely(!rc))
-		rc = rpcrdma_requester_build(send, &req->rqst, plan, only_item,
-					     lists, &stream);
-	if (unlikely(rc))
-		goto out_discard;
-
-	if (stream)
-		rc = rpcrdma_send_continued_call(ep, stream, mrs, &req->rpc.x);
-	else
-		rc = rpcrdma_send_call(send, mrs, plan->format, lists, &req->rpc.x);
-	if (likely(!rc)) {
-		rpcrdma_req_account(req, plan);
-		return 0;
-	}
-
-out_discard:
-	rpcrdma_stream_free(stream);
-	if (chunks)
-		rpcrdma_req_put_mrs(req);
-	return rc;
-}
-
 bool rpcrdma_port_call_item(struct rpcrdma_ep_core *core,
 			    struct rpcrdma_rpc *rpc,
 			    struct rpcrdma_call_item *item)
@@ -304,55 +208,45 @@ bool rpcrdma_port_call_item(struct rpcrdma_ep_core *core,
 	return rpcrdma_req_may_reduce(req);
 }
 
-int rpcrdma_port_item_post(struct rpcrdma_ep_core *core, struct rpcrdma_rpc *rpc,
-			   bool result, u32 inline_length,
-			   struct rpcrdma_send *send)
-{
-	const struct rpcrdma_call_plan plan = {
-		.format		= RPCRDMA_INLINE,
-		.read_item	= !result,
-		.write_chunk	= result,
-		.inline_length	= inline_length,
-	};
-
-	return rpcrdma_req_post(rpcrdma_ep_of(core), rpcrdma_req_of(rpc), &plan,
-				true, send);
-}
-
 void rpcrdma_port_call_data(struct rpcrdma_ep_core *core,
 			    struct rpcrdma_rpc *rpc, struct rpcrdma_call *call)
 {
 	rpcrdma_req_call_data(rpcrdma_req_of(rpc), rpcrdma_ep_of(core), call);
 }
 
-int rpcrdma_port_call_post(struct rpcrdma_ep_core *core, struct rpcrdma_rpc *rpc,
-			   const struct rpcrdma_call_plan *plan,
-			   struct rpcrdma_send *send)
+struct rpcrdma_stream *rpcrdma_port_call_stream(struct rpcrdma_ep_core *core,
+						u32 xid, u32 octets,
+						const struct rpcrdma_lists *lists)
 {
-	return rpcrdma_req_post(rpcrdma_ep_of(core), rpcrdma_req_of(rpc), plan,
-				false, send);
+	return rpcrdma_stream_alloc(RPCRDMA_KIND_CALL, xid, octets, lists,
+				    RPCRDMA_GFP_CLIENT);
+}
+
+void rpcrdma_port_call_copy(struct rpcrdma_ep_core *core, struct rpcrdma_rpc *rpc,
+			    const struct rpcrdma_call_plan *plan, void *to)
+{
+	rpcrdma_xdr_copy_call(&rpcrdma_req_of(rpc)->rqst.rq_snd_buf, plan, to);
 }
 
 /* Try to send once. On -EAGAIN write_space() will be called. */
-static __always_inline int rpcrdma_requester_try(struct rpcrdma_requester *r,
-						 struct rpcrdma_ep *ep,
-						 struct rpcrdma_req *req)
+static int rpcrdma_requester_try(struct rpcrdma_requester *r,
+				 struct rpcrdma_ep *ep, struct rpcrdma_req *req)
 {
 	struct rpc_rqst *rqst = &req->rqst;
+	const struct rpcrdma_call_size size = {
+		.xid		= be32_to_cpu(rqst->rq_xid),
+		.length		= rqst->rq_snd_buf.len,
+		.reply_max	= rpcrdma_xdr_room(&rqst->rq_rcv_buf),
+	};
 	struct rpcrdma_call_plan plan;
-	struct rpcrdma_send *send;
+	int rc;
 
-	send = rpcrdma_core_send_for_call(&ep->core);
-	if (unlikely(!send))
-		return -EAGAIN;
 	rqst->rq_xtime = ktime_get();
-	if (likely(rpcrdma_plan_plain(&ep->core.conn, &req->rpc.x.retry_limits,
-				      &r->learned, rqst->rq_snd_buf.len,
-				      rpcrdma_xdr_room(&rqst->rq_rcv_buf),
-				      &plan)))
-		return rpcrdma_req_post(ep, req, &plan, false, send);
-	return rpcrdma_core_send_planned(&ep->core, &req->rpc, &r->learned,
-					 send);
+	rc = rpcrdma_core_send_rpc(&ep->core, &req->rpc, &r->learned, &size,
+				   &plan);
+	if (likely(!rc))
+		rpcrdma_req_account(req, &plan);
+	return rc;
 }
 
 /*

@@ -78,12 +78,11 @@ int rpcrdma_mrs_map(struct rpcrdma_ep *ep, struct list_head *mrs,
 
 /*
  * The same for @length bytes of data that starts at byte @offset of @pages, and which is
- * planned to fit into one MR. Return the MR, or an ERR_PTR.
+ * planned to fit into one MR.
  */
-struct rpcrdma_mr *rpcrdma_mrs_map_item(struct rpcrdma_ep *ep,
-					struct list_head *mrs,
-					struct page **pages, u32 offset,
-					u32 length, bool remote_write);
+int rpcrdma_mrs_map_item(struct rpcrdma_ep *ep, struct list_head *mrs,
+			 struct page **pages, u32 offset, u32 length,
+			 bool remote_write);
 
 /*
  * Invalidate the MRs in @mrs and wait for the invalidation or for the end of the

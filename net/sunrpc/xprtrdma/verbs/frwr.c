@@ -232,10 +232,9 @@ int rpcrdma_mrs_map(struct rpcrdma_ep *ep, struct list_head *mrs,
 	return rc;
 }
 
-struct rpcrdma_mr *rpcrdma_mrs_map_item(struct rpcrdma_ep *ep,
-					struct list_head *mrs,
-					struct page **pages, u32 offset,
-					u32 length, bool remote_write)
+int rpcrdma_mrs_map_item(struct rpcrdma_ep *ep, struct list_head *mrs,
+			 struct page **pages, u32 offset, u32 length,
+			 bool remote_write)
 {
 	struct rpcrdma_mr *m;
 	struct verbs_mr *mr;
@@ -243,7 +242,7 @@ struct rpcrdma_mr *rpcrdma_mrs_map_item(struct rpcrdma_ep *ep,
 	u32 nr;
 
 	if (!rpcrdma_ep_enter(ep))
-		return ERR_PTR(-ENOTCONN);
+		return -ENOTCONN;
 	m = rpcrdma_core_mr_take(&ep->core, mrs);
 	if (likely(m)) {
 		mr = container_of(m, struct verbs_mr, core);
@@ -258,7 +257,7 @@ struct rpcrdma_mr *rpcrdma_mrs_map_item(struct rpcrdma_ep *ep,
 							  length, rc);
 	}
 	rpcrdma_ep_leave(ep);
-	return unlikely(rc) ? ERR_PTR(rc) : m;
+	return rc;
 }
 
 void rpcrdma_port_chain_mrs(struct rpcrdma_send *s,

@@ -5,8 +5,8 @@
  *
  * Operation
  *
- * An entry takes ep->lock, makes one call of the core, releases the lock, and runs the
- * actions that the call returned. The message was built in the buffer of its Send
+ * The entry for Replies takes ep->lock, makes one call of the core, releases the lock, and
+ * runs the actions that the call returned. The core does the same for Calls. The message was built in the buffer of its Send
  * context before, and its memory was mapped, so that the lock is held only to decide
  * and to post. The core refuses a Call that cannot be sent at once, and queues such a
  * Reply (core/endpoint/send.cc). A message that is posted alone on soft-RoCE is posted
@@ -84,35 +84,29 @@ static __always_inline bool rpcrdma_post_begin(struct rpcrdma_ep *ep,
 	return alone;
 }
 
-/* Release ep->lock as rpcrdma_ep_unlock() does. */
-static __always_inline u32 rpcrdma_post_end(struct rpcrdma_ep *ep, bool alone)
+/* Release what rpcrdma_post_begin() has taken. */
+static __always_inline void rpcrdma_post_end(struct rpcrdma_ep *ep, bool alone)
 	__releases(&ep->lock)
 {
-	u32 todo = rpcrdma_ep_unlock(ep);
-
+	spin_unlock(&ep->lock);
 	if (alone)
 		local_bh_enable();
-	return todo;
+}
+
+bool rpcrdma_port_lock_to_send(struct rpcrdma_ep_core *core,
+			       enum rpcrdma_kind kind)
+	__acquires(&rpcrdma_ep_of(core)->lock)
+{
+	return rpcrdma_post_begin(rpcrdma_ep_of(core), kind);
+}
+
+void rpcrdma_port_unlock_sent(struct rpcrdma_ep_core *core, bool alone)
+	__releases(&rpcrdma_ep_of(core)->lock)
+{
+	rpcrdma_post_end(rpcrdma_ep_of(core), alone);
 }
 
 /* ---- Sending RPCs ---- */
-
-int rpcrdma_send_call(struct rpcrdma_send *s, struct list_head *mrs,
-		      enum rpcrdma_format format,
-		      const struct rpcrdma_lists *lists,
-		      struct rpcrdma_xact *x)
-{
-	struct rpcrdma_ep *ep = rpcrdma_send_ep(s);
-	bool alone;
-	u32 todo;
-	int rc;
-
-	alone = rpcrdma_post_begin(ep, RPCRDMA_KIND_CALL);
-	rc = rpcrdma_core_send_call(&ep->core, s, mrs, format, lists, x);
-	todo = rpcrdma_post_end(ep, alone);
-	rpcrdma_ep_finish(ep, todo);
-	return rc;
-}
 
 int rpcrdma_send_reply(struct rpcrdma_send *s, struct rpcrdma_rw *rw,
 		       u32 inv_handle, enum rpcrdma_format format,
@@ -126,7 +120,8 @@ int rpcrdma_send_reply(struct rpcrdma_send *s, struct rpcrdma_rw *rw,
 	alone = rpcrdma_post_begin(ep, RPCRDMA_KIND_REPLY);
 	rc = rpcrdma_core_send_reply(&ep->core, s, rw ? &rw->core : NULL,
 				     inv_handle, format, lists);
-	todo = rpcrdma_post_end(ep, alone);
+	todo = rpcrdma_core_take_todo(&ep->core);
+	rpcrdma_post_end(ep, alone);
 	if (unlikely(rc || todo || exposes))
 		rpcrdma_core_reply_left(s, rw ? &rw->core : NULL, rc, todo,
 					exposes);

@@ -56,24 +56,6 @@ static inline bool rpcrdma_ep_can_reserve_reply(struct rpcrdma_ep *ep)
 }
 
 /*
- * Send a Call: s->buf holds header and inline payload, s->len bytes.
- * @s: from rpcrdma_core_send_for_call().
- * @mrs: the MRs its header names, or NULL; they are registered with the same doorbell.
- * @format: for the counters.
- * @lists: its chunk lists, or NULL; for the counters.
- * @x: its transaction, marked as sent before a Reply can arrive, or NULL.
- * Context: process context.
- * Return: 0, the next Call uses another Send context; -EAGAIN if the window or the Send
- * Queue is full, write_space() will be called; -EIO if it needs more Work Requests than
- * the Send Queue can ever hold; -ENOTCONN if the connection is closing. On error the
- * caller keeps @mrs, unposted.
- */
-int rpcrdma_send_call(struct rpcrdma_send *s, struct list_head *mrs,
-		      enum rpcrdma_format format,
-		      const struct rpcrdma_lists *lists,
-		      struct rpcrdma_xact *x);
-
-/*
  * Send a Reply. It waits for window and Send Queue space in order, without blocking the
  * caller. Consumes @s and @rw in every case, and @s->exposed, which the caller may have
  * set.
@@ -99,22 +81,6 @@ struct rpcrdma_stream *rpcrdma_stream_alloc(enum rpcrdma_kind kind, u32 xid,
 					    gfp_t gfp);
 /* Free a stream that was not sent. @st may be NULL. */
 void rpcrdma_stream_free(struct rpcrdma_stream *st);
-
-/*
- * Send a continued Call: the first message is posted now, the others as the window
- * opens. The MRs are registered with the first message. After that @st does not refer
- * to them, and the RPC may end at any time. On error the caller keeps @st.
- * @mrs: the MRs that the last message names, or NULL.
- * Context: process context.
- * Return: as for rpcrdma_send_call().
- */
-static inline int rpcrdma_send_continued_call(struct rpcrdma_ep *ep,
-					      struct rpcrdma_stream *st,
-					      struct list_head *mrs,
-					      struct rpcrdma_xact *x)
-{
-	return rpcrdma_core_send_continued_call(&ep->core, st, mrs, x);
-}
 
 /*
  * Send a continued Reply, in order, like rpcrdma_send_reply(). Consumes @st and @rw.

@@ -4,6 +4,10 @@
  *
  * Operation
  *
+ * A Call is planned, its chunks are mapped, and its message is built in core->call_send.
+ * The fast paths are a Call without chunks, and a Call with one item in one chunk. The
+ * host maps memory and copies the payload.
+ *
  * A Call is sent at once or refused, because its task can retry it. A Reply is posted,
  * or queued in order in core->messages, because its sender does not wait. A server
  * reserves the Send context of a Reply before it executes the Call, so that the Reply
@@ -14,9 +18,9 @@
  * Memory
  *
  * core->call_send is the context in which the next Call is built. A refused Call leaves
- * it there. A Call is recorded as sent, and its MRs as exposed, in the critical section
- * that posts it, and so before its Reply is processed. A context that is released
- * without being sent ends the work that is attached to it.
+ * it there, and its MRs are returned. A Call is recorded as sent, and its MRs as exposed,
+ * in the critical section that posts it, and so before its Reply is processed. A context
+ * that is released without being sent ends the work that is attached to it.
  *
  * Errors
  *
@@ -29,9 +33,9 @@
  *
  * Locking
  *
- * rpcrdma_core_send_call() and rpcrdma_core_send_reply() are called under the lock of
- * the connection. Their caller runs the actions in core->todo after it has released the
- * lock. A Call is planned and mapped without the lock.
+ * A Call is planned, mapped and built without the lock of the connection, and posted
+ * under it. rpcrdma_core_send_reply() is called under it. Its caller runs the actions in
+ * core->todo after it has released the lock.
  */
 #include "../queue/send_queue.hh"
 #include "../rpc/plan_call.hh"
@@ -97,19 +101,212 @@ int send_reply_after(rpcrdma_ep_core *core, rpcrdma_send *s,
  */
 [[gnu::always_inline]] inline bool
 plan_only_item(rpcrdma_ep_core *core, rpcrdma_rpc *rpc,
-	       const rpcrdma_peer_limits *learned, rpcrdma_call_plan *plan)
+	       const rpcrdma_peer_limits *learned, rpcrdma_call_item *item,
+	       rpcrdma_call_plan *plan)
 {
 	const rpcrdma_mr_limits limits = rpcrdma_core_mrs_limits(core);
-	rpcrdma_call_item item;
 
 	return core->conn.cfg.client && uses_chunks(&core->conn) &&
 	       !rpcrdma_peer_limits_any(learned) &&
 	       !rpc->x.retry_limits.retried_errors &&
 	       !rpcrdma_mr_pool_is_starved(&core->mrs.pool) &&
-	       rpcrdma_port_call_item(core, rpc, &item) &&
-	       item.octets <= RPCRDMA_MAX_CHUNK_OCTETS &&
-	       rpcrdma_mr_is_one(&limits, item.offset, item.octets) &&
-	       plan_item(&core->conn, item, plan);
+	       rpcrdma_port_call_item(core, rpc, item) &&
+	       item->octets <= RPCRDMA_MAX_CHUNK_OCTETS &&
+	       rpcrdma_mr_is_one(&limits, item->offset, item->octets) &&
+	       plan_item(&core->conn, *item, plan);
+}
+
+/* rpcrdma_core_send_call() under the lock */
+[[gnu::always_inline]] inline int post_call(rpcrdma_ep_core *core,
+					    rpcrdma_send *s, list_head *mrs,
+					    enum rpcrdma_format format,
+					    const rpcrdma_lists *lists,
+					    rpcrdma_xact *x)
+{
+	int rc;
+
+	if (!is_open(core)) [[unlikely]]
+		return -E_NOTCONN;
+	prepare_send(s, RPCRDMA_WORK_CALL, 0);
+	s->work.wrs.nr += count_mrs(mrs);
+	rc = call_status(core, sq_call(&core->conn, &core->sq, &s->work.wrs,
+				       s->buf, format, lists));
+	if (rc) [[unlikely]]
+		return rc;
+	core->call_send = pop_send(core);
+	/* The registrations precede the Call, with the same doorbell. */
+	if (mrs) {
+		rpcrdma_port_chain_mrs(s, mrs);
+		expose_mrs(mrs);
+	}
+	if (x)
+		rpcrdma_xact_sent(x, &core->conn, false);
+	if (!submit_send(core, s)) [[unlikely]]
+		core->todo |= RPCRDMA_TODO_CALL_REFUSED;
+	return 0;
+}
+
+[[gnu::always_inline]] inline int send_call(rpcrdma_ep_core *core,
+					    rpcrdma_send *s, list_head *mrs,
+					    enum rpcrdma_format format,
+					    const rpcrdma_lists *lists,
+					    rpcrdma_xact *x)
+{
+	const bool alone = rpcrdma_port_lock_to_send(core, RPCRDMA_KIND_CALL);
+	const int rc = post_call(core, s, mrs, format, lists, x);
+	const u32 todo = rpcrdma_core_take_todo(core);
+
+	rpcrdma_port_unlock_sent(core, alone);
+	if (todo) [[unlikely]]
+		rpcrdma_core_finish(core, todo);
+	return rc;
+}
+
+/* Send a Call without chunks. */
+[[gnu::always_inline]] inline int send_plain(rpcrdma_ep_core *core,
+					     rpcrdma_rpc *rpc, u32 xid,
+					     const rpcrdma_call_plan *plan,
+					     rpcrdma_send *s)
+{
+	int rc;
+
+	rpcrdma_lists_init(&rpc->x.lists);
+	rc = rpcrdma_core_send_begin(s, RPCRDMA_KIND_CALL, RPCRDMA_INLINE, xid,
+				     plan->inline_length, nullptr);
+	if (rc) [[unlikely]]
+		return rc;
+	rpcrdma_port_call_copy(core, rpc, plan,
+			       static_cast<u8 *>(s->buf) + s->header_len);
+	return send_call(core, s, nullptr, RPCRDMA_INLINE, nullptr, &rpc->x);
+}
+
+/* Send a Call, the only chunk of which is @item, after its memory is mapped to one MR. */
+[[gnu::always_inline]] inline int
+send_mapped_item(rpcrdma_ep_core *core, rpcrdma_rpc *rpc, u32 xid,
+		 const rpcrdma_call_item *item, const rpcrdma_call_plan *plan,
+		 rpcrdma_send *s)
+{
+	const auto *mr = list_first<rpcrdma_mr>(&rpc->mrs);
+	rpcrdma_lists *lists = &rpc->x.lists;
+	int rc;
+
+	rpcrdma_lists_set_only(lists, !item->result, item->position, mr->handle,
+			       mr->length, mr->offset);
+	lists->inv_handle = mr->handle;
+	rc = rpcrdma_core_send_begin_one(s, RPCRDMA_KIND_CALL, xid,
+					 plan->inline_length, lists);
+	if (rc) [[unlikely]]
+		return rc;
+	rpcrdma_port_call_copy(core, rpc, plan,
+			       static_cast<u8 *>(s->buf) + s->header_len);
+	return send_call(core, s, &rpc->mrs, RPCRDMA_INLINE, lists, &rpc->x);
+}
+
+/* Send a Call in several messages, each of which gets a context when it is sent. */
+int send_continued(rpcrdma_ep_core *core, rpcrdma_rpc *rpc, u32 xid,
+		   const rpcrdma_call_plan *plan, const rpcrdma_lists *lists,
+		   list_head *mrs)
+{
+	rpcrdma_stream *st =
+		rpcrdma_port_call_stream(core, xid, plan->inline_length, lists);
+	int rc;
+
+	if (!st)
+		return -E_NOMEM;
+	rpcrdma_port_call_copy(core, rpc, plan, st->data);
+	rc = rpcrdma_core_send_continued_call(core, st, mrs, &rpc->x);
+	if (rc)
+		rpcrdma_core_stream_free(st);
+	return rc;
+}
+
+/* Send a Call, of any plan, after its chunks are mapped. */
+int send_mapped(rpcrdma_ep_core *core, rpcrdma_rpc *rpc, u32 xid,
+		const rpcrdma_call_plan *plan, bool chunks, rpcrdma_send *s)
+{
+	const auto format = static_cast<enum rpcrdma_format>(plan->format);
+	const rpcrdma_lists *lists = chunks ? &rpc->x.lists : nullptr;
+	list_head *mrs = chunks ? &rpc->mrs : nullptr;
+	int rc;
+
+	if (format == RPCRDMA_CONTINUED)
+		return send_continued(core, rpc, xid, plan, lists, mrs);
+	rc = rpcrdma_core_send_begin(s, RPCRDMA_KIND_CALL, format, xid,
+				     plan->inline_length, lists);
+	if (rc)
+		return rc;
+	if (format != RPCRDMA_SPECIAL)
+		rpcrdma_port_call_copy(core, rpc, plan,
+				       static_cast<u8 *>(s->buf) +
+					       s->header_len);
+	return send_call(core, s, mrs, format, lists, &rpc->x);
+}
+
+/* Map the chunks of a Call, and send it. If it is not sent, none of them is mapped. */
+int map_and_send(rpcrdma_ep_core *core, rpcrdma_rpc *rpc, u32 xid,
+		 const rpcrdma_call_plan *plan, rpcrdma_send *s)
+{
+	const bool chunks = rpcrdma_plan_has_chunks(plan);
+	int rc = 0;
+
+	rpcrdma_lists_init(&rpc->x.lists);
+	if (chunks)
+		rc = rpcrdma_port_call_map(core, rpc, plan);
+	if (!rc)
+		rc = send_mapped(core, rpc, xid, plan, chunks, s);
+	if (rc && chunks)
+		rpcrdma_port_rpc_put_mrs(core, rpc);
+	return rc;
+}
+
+/* Plan and send a Call that may be any. */
+[[gnu::noinline]] int send_any(rpcrdma_ep_core *core, rpcrdma_rpc *rpc, u32 xid,
+			       rpcrdma_call_plan *plan, rpcrdma_send *s)
+{
+	rpcrdma_call call;
+	int rc;
+
+	rpcrdma_port_call_data(core, rpc, &call);
+	rc = rpcrdma_plan_call(&core->conn, &call, plan);
+	if (rc == -E_NOBUFS) {
+		rpcrdma_core_close(core, TOO_FEW_MRS);
+		return -E_NOTCONN;
+	}
+	if (rc)
+		return rc;
+	if (must_wait(core, rpcrdma_plan_has_chunks(plan)))
+		return -E_AGAIN;
+	rc = map_and_send(core, rpc, xid, plan, s);
+	if (rc != -E_NOMEM || plan->format != RPCRDMA_CONTINUED) [[likely]]
+		return rc;
+	/*
+	 * Copying a continued message may need memory that is only freed after this
+	 * Call has been sent. A Read chunk needs none.
+	 */
+	call.no_parts = true;
+	if (rpcrdma_plan_call(&core->conn, &call, plan))
+		return rc;
+	return map_and_send(core, rpc, xid, plan, s);
+}
+
+/* Plan and send a Call that is not a plain one. */
+[[gnu::noinline]] int send_planned(rpcrdma_ep_core *core, rpcrdma_rpc *rpc,
+				   const rpcrdma_peer_limits *learned, u32 xid,
+				   rpcrdma_call_plan *plan, rpcrdma_send *s)
+{
+	rpcrdma_call_item item;
+	int rc;
+
+	if (!plan_only_item(core, rpc, learned, &item, plan)) [[unlikely]]
+		return send_any(core, rpc, xid, plan, s);
+	if (must_wait(core, true))
+		return -E_AGAIN;
+	rc = rpcrdma_port_item_map(core, rpc, item.result);
+	if (!rc) [[likely]]
+		rc = send_mapped_item(core, rpc, xid, &item, plan, s);
+	if (rc) [[unlikely]]
+		rpcrdma_port_rpc_put_mrs(core, rpc);
+	return rc;
 }
 
 } // namespace
@@ -208,51 +405,19 @@ int rpcrdma_core_call_refused(struct rpcrdma_ep_core *core,
 				    retry_limits);
 }
 
-/* rpcrdma_core_send_planned() of a Call that may be any */
-[[gnu::noinline]] static int send_any(struct rpcrdma_ep_core *core,
-				      struct rpcrdma_rpc *rpc,
-				      struct rpcrdma_send *s)
+int rpcrdma_core_send_rpc(struct rpcrdma_ep_core *core, struct rpcrdma_rpc *rpc,
+			  const struct rpcrdma_peer_limits *learned,
+			  const struct rpcrdma_call_size *size,
+			  struct rpcrdma_call_plan *plan)
 {
-	struct rpcrdma_call call;
-	struct rpcrdma_call_plan plan;
-	int rc;
+	rpcrdma_send *s = rpcrdma_core_send_for_call(core);
 
-	rpcrdma_port_call_data(core, rpc, &call);
-	rc = rpcrdma_plan_call(&core->conn, &call, &plan);
-	if (rc == -E_NOBUFS) {
-		rpcrdma_core_close(core, TOO_FEW_MRS);
-		return -E_NOTCONN;
-	}
-	if (rc)
-		return rc;
-	if (must_wait(core, rpcrdma_plan_has_chunks(&plan)))
+	if (!s) [[unlikely]]
 		return -E_AGAIN;
-	rc = rpcrdma_port_call_post(core, rpc, &plan, s);
-	if (rc != -E_NOMEM || plan.format != RPCRDMA_CONTINUED) [[likely]]
-		return rc;
-	/*
-	 * Copying a continued message may need memory that is only freed after this
-	 * Call has been sent. A Read chunk needs none.
-	 */
-	call.no_parts = true;
-	if (rpcrdma_plan_call(&core->conn, &call, &plan))
-		return rc;
-	return rpcrdma_port_call_post(core, rpc, &plan, s);
-}
-
-int rpcrdma_core_send_planned(struct rpcrdma_ep_core *core,
-			      struct rpcrdma_rpc *rpc,
-			      const struct rpcrdma_peer_limits *learned,
-			      struct rpcrdma_send *s)
-{
-	struct rpcrdma_call_plan plan;
-
-	if (!plan_only_item(core, rpc, learned, &plan)) [[unlikely]]
-		return send_any(core, rpc, s);
-	if (must_wait(core, true))
-		return -E_AGAIN;
-	return rpcrdma_port_item_post(core, rpc, plan.write_chunk,
-				      plan.inline_length, s);
+	if (rpcrdma_plan_plain(&core->conn, &rpc->x.retry_limits, learned,
+			       size->length, size->reply_max, plan)) [[likely]]
+		return send_plain(core, rpc, size->xid, plan, s);
+	return send_planned(core, rpc, learned, size->xid, plan, s);
 }
 
 int rpcrdma_core_send_call(struct rpcrdma_ep_core *core, struct rpcrdma_send *s,
@@ -260,27 +425,7 @@ int rpcrdma_core_send_call(struct rpcrdma_ep_core *core, struct rpcrdma_send *s,
 			   const struct rpcrdma_lists *lists,
 			   struct rpcrdma_xact *x)
 {
-	int rc;
-
-	if (!is_open(core)) [[unlikely]]
-		return -E_NOTCONN;
-	prepare_send(s, RPCRDMA_WORK_CALL, 0);
-	s->work.wrs.nr += count_mrs(mrs);
-	rc = call_status(core, sq_call(&core->conn, &core->sq, &s->work.wrs,
-				       s->buf, format, lists));
-	if (rc) [[unlikely]]
-		return rc;
-	core->call_send = pop_send(core);
-	/* The registrations precede the Call, with the same doorbell. */
-	if (mrs) {
-		rpcrdma_port_chain_mrs(s, mrs);
-		expose_mrs(mrs);
-	}
-	if (x)
-		rpcrdma_xact_sent(x, &core->conn, false);
-	if (!submit_send(core, s)) [[unlikely]]
-		core->todo |= RPCRDMA_TODO_CALL_REFUSED;
-	return 0;
+	return send_call(core, s, mrs, format, lists, x);
 }
 
 int rpcrdma_core_send_reply(struct rpcrdma_ep_core *core,
