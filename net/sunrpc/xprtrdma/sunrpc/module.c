@@ -2,6 +2,12 @@
 /*
  * RPC-over-RDMA, versions 1 and 2: start and end of the module.
  *
+ * The parts are started in the order in which they use each other, and ended in the
+ * reverse order. The transport classes are last at the start and first at the end: once
+ * they are unregistered, no connection begins, and the module waits for those that
+ * remain. If a part fails to start, the parts before it are ended, and the module is not
+ * loaded. The aliases are those of the in-tree module, which this one replaces.
+ *
  * Copyright (C) 2026 The rpcrdma-v2 authors
  */
 

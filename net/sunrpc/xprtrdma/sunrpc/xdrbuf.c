@@ -2,8 +2,22 @@
 /*
  * xdr_bufs as geometry: extents of memory, and copying to and from linear memory.
  *
+ * Operation
+ *
  * A range is always given in bytes of the entire buffer: head, page data and tail
- * follow each other without a gap, regardless of buf->len.
+ * follow each other without a gap, regardless of buf->len. Fast paths for a range in one
+ * part are inline in xdrbuf.h.
+ *
+ * Memory
+ *
+ * Nothing is allocated. An extent refers to the memory of the buffer, which its owner
+ * keeps while the extent is in use.
+ *
+ * Errors
+ *
+ * A range that exceeds the buffer, or linear memory that has no struct page, such as
+ * vmalloc, cannot be described (-EFAULT). Copying leaves out what exceeds the buffer;
+ * copying into it returns the number of bytes that fitted.
  */
 
 #include <linux/highmem.h>

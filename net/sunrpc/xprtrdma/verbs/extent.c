@@ -2,6 +2,28 @@
 /*
  * Conversion of memory from extents, as the transports describe it, to scatterlists of
  * pages, as devices need it.
+ *
+ * Operation
+ *
+ * An extent is linear memory or an array of pages. A position in an array of extents
+ * advances as memory is consumed. Pages that follow each other in memory share an
+ * element, up to the maximum that the caller passes. How many bytes an MR can hold is
+ * computed first, from the limits of the connection (rpcrdma_extents_mr_len()).
+ *
+ * Memory
+ *
+ * Nothing is allocated, and no reference to a page is taken: the owner of the extents
+ * keeps their pages until the device has finished. A caller provides an element for
+ * each page, which suffices even if none are merged. No element is marked as the last,
+ * because the caller knows how many there are.
+ *
+ * Errors
+ *
+ * A missing page (NULL) is reported as 0 elements.
+ *
+ * Locking
+ *
+ * None. An array of extents, and a position in it, have one user at a time.
  */
 
 #include <linux/mm.h>

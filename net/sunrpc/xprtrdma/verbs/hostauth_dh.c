@@ -1,8 +1,31 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Diffie-Hellman in host authentication, by the algorithm "dh" of the crypto API. The core
- * has the primes of its groups and checks the peer's values, and so this does not depend on
- * CONFIG_CRYPTO_DH_RFC7919_GROUPS, which many kernels lack.
+ * Diffie-Hellman in host authentication, by the algorithm "dh" of the crypto API.
+ *
+ * Operation
+ *
+ * The core has the primes of its groups and checks the peer's values. Therefore this does
+ * not depend on CONFIG_CRYPTO_DH_RFC7919_GROUPS, which many kernels lack. The module that
+ * has the algorithm is not a dependency of this one: its functions are looked up when the
+ * algorithm is (hostauth_algs.c describes when), and held until the module ends.
+ *
+ * Memory
+ *
+ * Each handshake that may use a group has a transform of its own, which has the private
+ * value from rpcrdma_dh_keys() on. It is freed, and the value zeroed, once the shared
+ * secret is computed or turns out not to be needed, or with the endpoint. Copies of the
+ * value are zeroed at once. Memory reclaim may wait for the connection, so that no
+ * allocation of a handshake enters a file system.
+ *
+ * Errors
+ *
+ * Without the algorithm, handshakes use no group; that is logged once. Any failure of a
+ * computation but -ENOMEM is -EOPNOTSUPP: it says nothing about the secret.
+ *
+ * Locking
+ *
+ * rpcrdma_algs_mutex serialises the look-ups. A handshake computes in one context at a
+ * time, its work item, without ep->lock.
  */
 
 #include <crypto/dh.h>

@@ -1,5 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-/* Counts of events of all connections */
+/*
+ * Counts of events of all connections.
+ *
+ * COUNTERS has name, unit and kind of each number; the host counts. The functions choose
+ * the counter for a cause, and return RPCRDMA_NR_COUNTERS for one that is not counted.
+ * The cause of a failed attempt to connect is the event that ended it, or, if there was
+ * none, the step of the setup.
+ *
+ * All functions read only their arguments.
+ */
 #include <rpcrdma/counters.h>
 
 #include "../internal.hh"

@@ -1,5 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-/* The state of a connection as named numbers */
+/*
+ * The state of a connection as named numbers.
+ *
+ * FIGURES has name, unit and kind of each number, once for every program that displays
+ * it. Names and order are an interface: a new number is added at the end (figures.h). A
+ * name does not change, even if the code has another word, such as MR for "region".
+ *
+ * Each part of a connection sets the figures that it has. The caller holds the lock of
+ * that part, or passes a copy. Each group of numbers is therefore consistent, but different groups may be
+ * of different moments.
+ */
 #include <rpcrdma/figures.h>
 #include <rpcrdma/limits.h>
 

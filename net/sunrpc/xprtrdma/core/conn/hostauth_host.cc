@@ -1,7 +1,32 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Host authentication (WP 9): what the host provides: the memory of a handshake, and the
- * answers to requests
+ * Host authentication (WP 9), the interface to the host: memory for a handshake, and the
+ * answers to requests.
+ *
+ * Operation
+ *
+ * The core never waits for the host. RPCRDMA_EV_HELLO asks for memory,
+ * rpcrdma_auth_hello() provides it; RPCRDMA_EV_AUTH announces a request,
+ * rpcrdma_auth_answered() answers it. What an answer means depends on the state in which
+ * the request was made. An answer that is no longer expected has no effect.
+ *
+ * Memory
+ *
+ * A handshake is a single struct rpcrdma_hostauth. Its size is limited, because any peer
+ * can make a server allocate one before it has proved anything.
+ *
+ * Errors
+ *
+ * -ENOMEM and -EOPNOTSUPP say nothing about a secret: the handshake is unavailable, and
+ * the client may try again. Any other errno, if a secret or proofs were requested, means
+ * that there is no usable secret. If authentication is required, it does not end a
+ * server's handshake before the proofs, so that a client cannot find out which identities
+ * exist.
+ *
+ * Locking
+ *
+ * The caller holds the lock of the connection. The functions that initialise a handshake
+ * need no lock, because no connection uses it yet.
  */
 #include "hostauth.hh"
 

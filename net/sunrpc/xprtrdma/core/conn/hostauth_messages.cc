@@ -1,7 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Messages of host authentication (WP 9): find the item in one of the peer, build this
- * end's, and keep both first ones, which the proofs cover
+ * Messages of host authentication (WP 9): the item of the handshake in CONNPROPs of both
+ * ends.
+ *
+ * Operation
+ *
+ * The state of the handshake decides what this end's next CONNPROP contains: the
+ * transport properties, an item, and whether another CONNPROP follows. The first
+ * CONNPROP of each end is recorded as it is on the wire, without its prefix, because the
+ * proofs cover both.
+ *
+ * Memory
+ *
+ * The records are in struct rpcrdma_hostauth. A first CONNPROP of the peer that is too
+ * long for its record is not valid.
+ *
+ * Errors
+ *
+ * A CONNPROP with more than one item is not valid. An item of another mechanism counts
+ * as none, so that later mechanisms can be added.
+ *
+ * Locking
+ *
+ * The caller holds the lock of the connection.
  */
 #include "hostauth.hh"
 

@@ -1,7 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
  * Results of host authentication (WP 9): the reason sent to the client, and the texts
- * for users
+ * for users.
+ *
+ * A server's log and counters tell its failures apart. The client receives one of a few
+ * reasons: DENIED stands for an unknown identity and for a wrong proof, so that a client
+ * cannot find out which identities exist. A client takes a reason that it does not know
+ * for a refusal.
+ *
+ * Every failure but UNAVAILABLE is a denial (rpcrdma_auth_denied()). If the first
+ * connection of a client is denied, the tasks of its mount end. Later tasks retry, because
+ * the secret may be renewed.
+ *
+ * All texts but the peer's identity are static.
  */
 #include "hostauth.hh"
 

@@ -3,12 +3,28 @@
  * Receiving messages of version 2 that convey no RPC message: credit grants, DONE, ERROR,
  * CONNPROP, and header types that are unknown.
  *
+ * Operation
+ *
+ * Even a CONNPROP that is refused counts for the opening. An ERROR with xid 0 may be
+ * about this end's own CONNPROP. Once the connection is open, every other ERROR goes to
+ * the Requester, which knows whether the xid is that of a Call of its own.
+ *
+ * Memory
+ *
+ * Nothing is allocated. The properties of the peer are decoded into conn->staged. All of
+ * its CONNPROPs together have at most MAX_PROP_OCTETS bytes; a peer that sends more is
+ * disconnected.
+ *
+ * Errors
+ *
  * Only a CONNPROP and a message of unknown type are answered by an ERROR, and only
  * without the flag RESPONSE. Any other message here that is not valid is dropped and
  * counted, because two ends that answered such messages could do so for ever (WP 7).
- * Even a CONNPROP that is refused counts for the opening. An ERROR with xid 0 may be
- * about this end's own CONNPROP. Once the connection is open, every other ERROR goes
- * to the Requester, which knows whether the xid is that of a Call of its own.
+ *
+ * Locking
+ *
+ * The caller holds the lock of the connection. rpcrdma_conn_is_grant() reads only the
+ * version, and is for reports.
  */
 #include "../rpc/pull.hh"
 #include "../wire/properties.hh"

@@ -1,5 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-/* Ranges of the settings, and the parameters of a connection that follow from them */
+/*
+ * Ranges of the settings, and the parameters of a connection that follow from them.
+ *
+ * RULES has one row for each member of struct rpcrdma_settings. The range of a version
+ * depends on another setting, so that the lowest and the highest version never cross.
+ * The host checks each value before it stores it, and serialises the writers.
+ *
+ * The parameters are computed from a copy of the settings when a connection is set up.
+ * A change of a setting therefore affects later connections only. Values that together
+ * are impossible are made consistent here: required authentication raises the versions
+ * to 2.
+ */
 #include <rpcrdma/settings.h>
 
 #include "../internal.hh"

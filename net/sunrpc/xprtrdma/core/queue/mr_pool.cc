@@ -2,13 +2,32 @@
 /*
  * The MRs of a connection: which callers wait for them, and when more are allocated.
  *
- * Why every wait ends. A caller that was refused returns the MRs it got. While other
- * callers have MRs, each of these is returned. A retry is worthwhile once a returned MR
- * was used, or an MR was newly allocated. If all MRs are returned unused, by callers
- * that were refused, the allocator runs after a pause, and notifies the waiters, even
- * if it allocated none. So a retry is always scheduled, and a caller that finds no
- * change retries once in a pause. These retries have an end, too: see
- * RPCRDMA_POOL_FAILURES.
+ * Operation
+ *
+ * The pool consists of counts and flags; core/endpoint/mrs.cc has the MRs. A function
+ * returns the actions that its caller runs. The allocator is called when no free MR is
+ * left and the maximum is not reached. It runs once at a time: until it reports with
+ * rpcrdma_mr_pool_allocated(), neither a call nor a pause is requested again.
+ *
+ * Why every wait ends
+ *
+ * A caller that was refused returns the MRs it got. While other callers have MRs, each
+ * of these is returned. A retry is worthwhile once a returned MR was used, or an MR was
+ * newly allocated. If all MRs are returned unused, by callers that were refused, the
+ * allocator runs after a pause, and notifies the waiters, even if it allocated none. So
+ * a retry is always scheduled, and a caller that finds no change retries once in a
+ * pause. These retries have an end, too: see RPCRDMA_POOL_FAILURES.
+ *
+ * Errors
+ *
+ * Nothing fails here. Attempts that allocate no MR are counted. The first one of a
+ * series is logged, and so is the one that starves the pool. Each MR that is allocated
+ * ends the series.
+ *
+ * Locking
+ *
+ * The caller holds the lock for MRs. The hints rpcrdma_mr_pool_is_starved() and
+ * rpcrdma_mr_pool_is_spent() may be read without it.
  */
 #include "../internal.hh"
 

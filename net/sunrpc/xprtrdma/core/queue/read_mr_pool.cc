@@ -2,10 +2,31 @@
 /*
  * Reads that need MRs: which transfers wait for them, and in which order.
  *
- * Why every wait ends. A waiting transfer holds no MRs, so that all missing MRs belong
- * to transfers that are posted or being prepared. Each of these ends, and its end
- * retries the queue. The first transfer in the queue is tried with all free MRs, and no
- * other gets one before it: it needs no more MRs than exist.
+ * Operation
+ *
+ * The pool is a count of waiting transfers; core/endpoint/transfer.cc has their queue. A
+ * Read waits from its beginning if others wait, and otherwise from the first segment for
+ * which no MR is left. While it is built, it is prepared segment by segment; once it
+ * waits, its remaining segments are only counted. When it is complete, it is posted or
+ * appended to the queue. A queued transfer is prepared as a whole. If that fails for
+ * lack of MRs, it is put at the head again.
+ *
+ * Why every wait ends
+ *
+ * A waiting transfer holds no MRs, so that all missing MRs belong to transfers that are
+ * posted or being prepared. Each of these ends, and its end retries the queue. The
+ * first transfer in the queue is tried with all free MRs, and no other gets one before
+ * it: it needs no more MRs than exist (rpcrdma_read_fits()).
+ *
+ * Errors
+ *
+ * Only -EAGAIN is a reason to wait. A transfer fails with any other errno, and if it
+ * would wait while the connection is closing, because no context would retry it.
+ *
+ * Locking
+ *
+ * The caller holds the lock of the connection, except for the functions that
+ * read_mr_pool.h marks.
  */
 #include "../internal.hh"
 

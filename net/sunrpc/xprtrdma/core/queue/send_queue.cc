@@ -3,14 +3,30 @@
  * The Send Queue: the work that may be posted, and its order, which send_queue.h
  * describes.
  *
- * Why every wait ends. Work that fits leaves a batch of slots free in addition to its
- * own. If there are not enough slots for it, more than a batch is in use. A part of
- * that was therefore posted signaled, and its completion covers the unsignaled work
- * before it. While fewer than twice RPCRDMA_CONTROL_SENDS contexts are free, every
- * chain is posted signaled. A missing context is therefore either held by a caller
- * that will post or release it, or posted with a completion to come. A wait for
- * credits ends when the peer grants some, or when rpcrdma_conn_stalled() closes the
- * connection.
+ * Operation
+ *
+ * Only numbers are here: free slots, free Send contexts, and the lengths of the queues,
+ * which core/endpoint/post.cc has. A request is answered at once: post it now, append it
+ * to its queue, or try it again when notified. Calls and reservations of contexts are
+ * not queued. Their refusal is noted, and rpcrdma_sq_next() returns NOTIFY once when one
+ * of them can succeed: the callers then compete again.
+ *
+ * Why every wait ends
+ *
+ * Work that fits leaves a batch of slots free in addition to its own. If there are not
+ * enough slots for it, more than a batch is in use. A part of that was therefore posted
+ * signaled, and its completion covers the unsignaled work before it. While fewer than
+ * twice RPCRDMA_CONTROL_SENDS contexts are free, every chain is posted signaled. A
+ * missing context is therefore either held by a caller that will post or release it, or
+ * posted with a completion to come. A wait for credits ends when the peer grants some,
+ * or when rpcrdma_conn_stalled() closes the connection.
+ *
+ * Errors
+ *
+ * NEVER is the answer to work for which even an empty Send Queue is too short
+ * (rpcrdma_sq_fits()). It is neither counted nor queued.
+ *
+ * Locking
  *
  * The caller holds the lock of the connection, except for the hints of the headers.
  */

@@ -1,4 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * The item of host authentication in a CONNPROP (WP 9): encoding and decoding.
+ *
+ * Everything here is input of a peer that has proved nothing yet. Decoding copies
+ * nothing: the item refers to the bytes of the message. Each length is compared with
+ * its maximum and with what is left of the item, and the item must end where its last
+ * field does. An item of another mechanism is no error (decoded::OTHER). Values whose
+ * meaning depends on the handshake, such as the length of a public value, are checked by
+ * the caller. No state, no lock.
+ */
 #include "hostauth_codec.hh"
 
 namespace rpcrdma::auth
