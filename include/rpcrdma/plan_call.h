@@ -111,21 +111,6 @@ int rpcrdma_plan_call(const struct rpcrdma_conn *conn,
 		      struct rpcrdma_call_plan *plan);
 
 /**
- * rpcrdma_plan_one_chunk() - fast path of rpcrdma_plan_call(), for large READs and WRITEs
- * @conn: connection
- * @call: Call; call_segs and reply_segs are not used, and need not be set
- * @plan: plan of the Call
- *
- * Fill @plan if the Call is one message with one chunk of one segment: a Write chunk for
- * a result that does not fit into the Reply, or a Read chunk for an argument that does
- * not fit into the Call.
- * Return: false if rpcrdma_plan_call() is needed.
- */
-bool rpcrdma_plan_one_chunk(const struct rpcrdma_conn *conn,
-			    const struct rpcrdma_call *call,
-			    struct rpcrdma_call_plan *plan);
-
-/**
  * rpcrdma_call_limit_mrs() - limit a Call to the MRs that @pool has, if the pool is starved
  * @call: Call
  * @pool: pool of MRs

@@ -6,6 +6,8 @@
 #include "xact.hh"
 #include "planning.hh"
 
+#include "../../net/sunrpc/xprtrdma/core/rpc/plan_call.hh"
+
 using namespace engine_test;
 using namespace engine_test::planning;
 
@@ -73,7 +75,6 @@ void expect_same(bool client, const message &m, const std::string &what)
 
 } // namespace
 
-/* If MRs are limited but sufficient, a Call is planned on the general path. */
 TEST(OneChunk, CallsArePlannedTheSame)
 {
 	auto e = requester();
@@ -91,83 +92,40 @@ TEST(OneChunk, CallsArePlannedTheSame)
 						   recv + 1000, 5 * recv })
 					for (u32 result :
 					     { 0u, 1u, 24u, 25u, 1000u, 1024u,
-					       4 * recv + 24, 5 * recv })
-						for (u32 segs :
-						     { 0u, 1u, 2u }) {
-							rpcrdma_call
-								call = simple_call(
-									length,
-									reply),
-								all;
-							planned p, q;
+					       4 * recv + 24, 5 * recv }) {
+						const bool is_result = reply >
+								       recv;
+						const rpcrdma_call_item one = {
+							length,
+							reply,
+							position,
+							0,
+							is_result ? result : item,
+							is_result
+						};
+						rpcrdma_call call = simple_call(
+							length, reply);
+						rpcrdma_call_plan plan;
+						planned p;
 
-							call.item_position =
-								position;
-							call.item_length = item;
-							call.result_max =
-								result;
-							call.item_segs = call.result_segs =
-								static_cast<u16>(
-									segs);
-							all = call;
-							all.few_mrs = 1;
-							all.max_mrs =
-								RPCRDMA_MAX_SEGS;
-							p = plan_call(*e, call);
-							q = plan_call(*e, all);
-							ASSERT_EQ(p.ret, q.ret);
-							ASSERT_TRUE(
-								p.ret ||
-								same_plan(
-									p.plan,
-									q.plan))
-								<< length << " "
-								<< item << " "
-								<< position
-								<< " " << reply
-								<< " " << result
-								<< " " << segs;
-							usual += rpcrdma_plan_one_chunk(
-								&e->conn, &call,
-								&p.plan);
-							ASSERT_FALSE(
-								rpcrdma_plan_one_chunk(
-									&e->conn,
-									&all,
-									&q.plan));
-						}
+						call.item_position = position;
+						call.item_length = item;
+						call.result_max = result;
+						if (!rpcrdma::plan_item(
+							    &e->conn, one,
+							    &plan))
+							continue;
+						usual++;
+						p = plan_call(*e, call);
+						ASSERT_EQ(p.ret, 0);
+						ASSERT_TRUE(
+							same_plan(p.plan, plan))
+							<< length << " " << item
+							<< " " << position
+							<< " " << reply << " "
+							<< result;
+					}
 	EXPECT_GT(usual, 50u);
-}
-
-/*
- * Calls that were refused, and chunks that the peer does not accept, are
- * planned on the general path.
- */
-TEST(OneChunk, CallsThatNeedOtherRules)
-{
-	auto e = requester();
-	const u32 recv = rpcrdma_plain_recv_room(&e->conn);
-	rpcrdma_call call = simple_call(200, recv + 4000);
-	rpcrdma_call_plan plan;
-
-	call.result_max = 4096;
-	ASSERT_TRUE(rpcrdma_plan_one_chunk(&e->conn, &call, &plan));
-	EXPECT_TRUE(plan.write_chunk);
-	for (u32 i = 0; i < 7; i++) {
-		rpcrdma_call other = call;
-
-		other.retry_limits.reply_needed = i == 0;
-		other.retry_limits.no_writes = i == 1;
-		other.retry_limits.few_reads = i == 2;
-		other.whole_writes = i == 3;
-		other.reply_chunk_from = i == 4;
-		other.reverse = i == 5;
-		other.ddp = i != 6;
-		EXPECT_FALSE(rpcrdma_plan_one_chunk(&e->conn, &other, &plan))
-			<< i;
-	}
-	e->conn.peer.rcsiz = 0;
-	EXPECT_FALSE(rpcrdma_plan_one_chunk(&e->conn, &call, &plan));
 }
 
 TEST(OneChunk, TheListsOfACall)

@@ -399,21 +399,6 @@ int call_planner::plan(struct rpcrdma_call_plan *plan) const
 }
 
 /*
- * Return true if the peer accepts chunks with any Call to it, and no refusal
- * rules one out for @call.
- */
-bool may_reduce(const struct rpcrdma_conn *conn,
-		const struct rpcrdma_call *call)
-{
-	const struct rpcrdma_retry_limits &r = call->retry_limits;
-
-	return uses_chunks(conn) && call->ddp &&
-	       !(call->reverse || call->few_mrs) &&
-	       !(call->whole_writes || call->reply_chunk_from) &&
-	       !(r.reply_needed || r.few_reads || r.no_writes);
-}
-
-/*
  * Check a returned chunk against the one that was provided, and count the bytes
  * placed. The data is contiguous only if no segment follows one that was not
  * filled.
@@ -454,25 +439,6 @@ bool chunk_ok(const struct rpcrdma_lists *call_lists,
 
 using namespace rpcrdma;
 
-bool rpcrdma_plan_one_chunk(const struct rpcrdma_conn *conn,
-			    const struct rpcrdma_call *call,
-			    struct rpcrdma_call_plan *plan)
-{
-	const bool result = call->reply_max > rpcrdma_plain_recv_room(conn);
-	const rpcrdma_call_item item = {
-		.length = call->length,
-		.reply_max = call->reply_max,
-		.position = call->item_position,
-		.offset = 0,
-		.octets = result ? call->result_max : call->item_length,
-		.result = result,
-	};
-
-	return may_reduce(conn, call) &&
-	       (result ? call->result_segs : call->item_segs) == 1 &&
-	       plan_item(conn, item, plan);
-}
-
 /*
  * In the order of preference, for the Call: one message; one message and a Read
  * chunk for its DDP-eligible argument; continued (6.3.2 prefers that to Special
@@ -485,8 +451,6 @@ int rpcrdma_plan_call(const struct rpcrdma_conn *conn,
 		      const struct rpcrdma_call *call,
 		      struct rpcrdma_call_plan *plan)
 {
-	if (rpcrdma_plan_one_chunk(conn, call, plan))
-		return 0;
 	*plan = {};
 	if (conn->state != RPCRDMA_CONN_OPEN)
 		return -E_NOTCONN;
