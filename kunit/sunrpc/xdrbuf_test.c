@@ -148,6 +148,10 @@ static void xdr_check_extents(struct kunit *test, struct xdr_fixture *f,
 			KUNIT_EXPECT_EQ(test, taken, more);
 		else
 			KUNIT_EXPECT_LE(test, taken, more);
+		/* Only the last element of each is marked. */
+		for (more = 0; more < taken; more++)
+			KUNIT_EXPECT_EQ(test, !!sg_is_last(&f->sg[nents + more]),
+					more + 1 == taken);
 		nents += taken;
 	}
 	KUNIT_EXPECT_EQ(test, pos.nr, 0U);

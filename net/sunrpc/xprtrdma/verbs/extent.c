@@ -60,7 +60,7 @@ static __always_inline bool rpcrdma_page_follows(const struct page *before,
 
 /*
  * Describe @octets bytes, at least 1, of the data in @pages, starting at byte @at, with
- * elements of at most @most bytes, a multiple of the page size. The last element is not
+ * elements of at most @most bytes, a multiple of the page size. The last element is
  * marked. Return the number of elements, or 0 if a page is missing.
  */
 u32 rpcrdma_sg_of_pages(struct page **pages, u32 at, u32 octets, u32 most,
@@ -92,6 +92,7 @@ u32 rpcrdma_sg_of_pages(struct page **pages, u32 at, u32 octets, u32 most,
 	sg->length -= -end & ~PAGE_MASK;
 	first->offset = offset;
 	first->length -= offset;
+	sg_mark_end(sg);
 	return sg + 1 - first;
 }
 
@@ -108,13 +109,14 @@ static u32 rpcrdma_extent_linear(const struct rpcrdma_extent *ext, u32 at,
 		p += n;
 		octets -= n;
 	}
+	sg_mark_end(&sg[nr - 1]);
 	return nr;
 }
 
 /*
  * Describe the next @octets bytes, at least 1, in @sg, and advance @pos past them. @pos
- * has that many bytes, and @sg has rpcrdma_extent_count() elements, of which none is
- * marked as the last. Pages that follow each other in memory share an element of up to
+ * has that many bytes, and @sg has rpcrdma_extent_count() elements; the last one used is
+ * marked. Pages that follow each other in memory share an element of up to
  * @most bytes, a multiple of the page size. Return the number of elements, or 0 if a
  * page is missing.
  */
@@ -125,6 +127,8 @@ u32 rpcrdma_extent_take(struct rpcrdma_extent_pos *pos, u32 octets, u32 most,
 	u32 at, n, nents, all = 0;
 
 	do {
+		if (unlikely(all))
+			sg_unmark_end(&sg[all - 1]);
 		ext = pos->ext;
 		at = ext->offset + pos->done;
 		n = min(octets, ext->length - pos->done);

@@ -145,11 +145,8 @@ static u32 rpcrdma_mr_fill(struct rpcrdma_ep *ep, struct verbs_mr *mr,
 			   struct rpcrdma_extent_pos *pos)
 {
 	u32 octets = rpcrdma_extent_mr_len(pos, limits, U32_MAX);
-	u32 nents = rpcrdma_extent_take(pos, octets, ep->max_element, mr->sg);
 
-	if (likely(nents))
-		sg_mark_end(&mr->sg[nents - 1]);
-	return nents;
+	return rpcrdma_extent_take(pos, octets, ep->max_element, mr->sg);
 }
 
 /*
@@ -248,8 +245,6 @@ int rpcrdma_mrs_map_item(struct rpcrdma_ep *ep, struct list_head *mrs,
 		mr = container_of(m, struct verbs_mr, core);
 		nr = rpcrdma_sg_of_pages(pages, offset, length, ep->max_element,
 					 mr->sg);
-		if (likely(nr))
-			sg_mark_end(&mr->sg[nr - 1]);
 		rc = rpcrdma_mr_register(ep, mr, nr, remote_write);
 		if (unlikely(rc))
 			rc = rpcrdma_core_item_not_mapped(&ep->core,

@@ -236,7 +236,6 @@ int rpcrdma_port_part(struct rpcrdma_transfer *t, struct rpcrdma_local *local,
 		rpcrdma_rw_ctxt_free(rw, ctxt);
 		return -EFAULT;
 	}
-	sg_mark_end(&ctxt->sg[nents - 1]);
 	ctxt->handle = segment->handle;
 	ctxt->offset = segment->offset;
 	ctxt->core.elements = nents;
@@ -298,7 +297,6 @@ struct rpcrdma_rw *rpcrdma_rw_one(struct rpcrdma_ep *ep,
 				    ep->max_element, part->sg);
 	if (unlikely(!nents))
 		goto out_free;
-	sg_mark_end(&part->sg[nents - 1]);
 	part->handle = segment.handle;
 	part->offset = segment.offset;
 	part->core.elements = nents;
