@@ -83,8 +83,8 @@ static void rpcrdma_req_release_snd_buf(struct rpc_rqst *rqst)
 }
 
 /*
- * Interpose the function above. The rpc_rqst is pinned, so that its task does not use
- * the pointer meanwhile. A new encoding has a new pointer.
+ * Interpose rpcrdma_req_release_snd_buf(). The rpc_rqst is pinned, so that its task
+ * does not use the pointer meanwhile. A new encoding has a new pointer.
  */
 static noinline void rpcrdma_req_keep_pages(struct rpcrdma_req *req)
 {

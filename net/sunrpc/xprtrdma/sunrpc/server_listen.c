@@ -88,7 +88,7 @@ rpcrdma_svc_pending(struct rpcrdma_pending_conn *pending)
 
 /* ---- The endpoint's upcalls ---- */
 
-/* Properties are exchanged: queue the connection for accept. */
+/* Queue the connection for accept, after the exchange of properties. */
 static void rpcrdma_svc_opened(struct rpcrdma_ep *ep)
 {
 	struct rpcrdma_svc_conn *conn = ep->priv;
@@ -321,7 +321,9 @@ static struct svc_xprt *rpcrdma_svc_accept(struct svc_xprt *xprt)
 	return conn ? rpcrdma_svc_publish(conn, xprt) : NULL;
 }
 
-/* The local address is being removed: xpo_detach, which follows, is fast enough. */
+/*
+ * Do nothing when the local address is removed: xpo_detach, which follows, suffices.
+ */
 static void rpcrdma_svc_kill_temp_xprt(struct svc_xprt *xprt)
 {
 }

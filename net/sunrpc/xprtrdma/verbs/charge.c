@@ -226,7 +226,10 @@ static bool rpcrdma_quota_wake(struct rpcrdma_quota_run *run)
 	return account;
 }
 
-/* A run of the quota, see struct rpcrdma_quota_run */
+/*
+ * Run the quota: visit the accounts and wake those that wait, see struct
+ * rpcrdma_quota_run.
+ */
 static void rpcrdma_quota_run(struct work_struct *work)
 {
 	struct rpcrdma_quota_run run = rpcrdma_locked(

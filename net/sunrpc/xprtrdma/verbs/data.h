@@ -77,8 +77,8 @@ int rpcrdma_mrs_map(struct rpcrdma_ep *ep, struct list_head *mrs,
 		    bool remote_write, struct rpcrdma_lists *lists);
 
 /*
- * The same for @length bytes of data that starts at byte @offset of @pages, and which is
- * planned to fit into one MR.
+ * rpcrdma_mrs_map() for @length bytes of data that starts at byte @offset of @pages, and
+ * which is planned to fit into one MR.
  */
 int rpcrdma_mrs_map_item(struct rpcrdma_ep *ep, struct list_head *mrs,
 			 struct page **pages, u32 offset, u32 length,

@@ -74,8 +74,8 @@ u32 rpcrdma_sg_of_pages(struct page **pages, u32 at, u32 octets, u32 most,
 	last = pages + DIV_ROUND_UP(end, PAGE_SIZE);
 
 	/*
-	 * First as if all pages were whole; then the elements at the ends are
-	 * corrected.
+	 * Describe all pages as if they were whole, then correct the first and the
+	 * last element.
 	 */
 	if (unlikely(!*pages))
 		return 0;
@@ -96,7 +96,7 @@ u32 rpcrdma_sg_of_pages(struct page **pages, u32 at, u32 octets, u32 most,
 	return sg + 1 - first;
 }
 
-/* The same for linear memory, of which no page is missing */
+/* rpcrdma_sg_of_pages() for linear memory, of which no page is missing */
 static u32 rpcrdma_extent_linear(const struct rpcrdma_extent *ext, u32 at,
 				 u32 octets, u32 most, struct scatterlist *sg)
 {

@@ -21,7 +21,7 @@ void rpcrdma_auth_free(struct rpcrdma_ep *ep);
 
 /*
  * Look up the algorithm and hold it until rpcrdma_dh_exit(); @log if it is absent. May load
- * modules. The caller serialises these.
+ * modules. The caller serialises both functions.
  * Return: 0, -ENOENT or -ENOMEM.
  */
 int rpcrdma_dh_find(bool log);
@@ -29,7 +29,7 @@ void rpcrdma_dh_exit(void);
 
 /*
  * Allocate the algorithm for @ep, if it was found. Process context, may sleep.
- * Return: 1 if it does, 0 if not, or -ENOMEM.
+ * Return: 1 if it was allocated; 0 if it is not available; or -ENOMEM.
  */
 int rpcrdma_dh_prepare(struct rpcrdma_ep *ep);
 
@@ -41,7 +41,10 @@ int rpcrdma_dh_prepare(struct rpcrdma_ep *ep);
 int rpcrdma_dh_keys(struct rpcrdma_ep *ep, const struct rpcrdma_auth_dh *dh,
 		    u8 *public_value);
 
-/* Compute the shared secret, likewise, and free the algorithm with the private value. */
+/*
+ * Compute the shared secret, in the context of rpcrdma_dh_keys(), and free the
+ * algorithm with the private value.
+ */
 int rpcrdma_dh_shared(struct rpcrdma_ep *ep, const struct rpcrdma_auth_dh *dh,
 		      u8 *shared);
 

@@ -130,7 +130,7 @@ int rpcrdma_dh_prepare(struct rpcrdma_ep *ep)
 	return PTR_ERR(tfm) == -ENOMEM ? -ENOMEM : 0;
 }
 
-/* Give @tfm the group and the private value. */
+/* Set the group and the private value of @tfm. */
 static int rpcrdma_dh_set(struct crypto_kpp *tfm, const struct rpcrdma_auth_dh *dh,
 			  const u8 *private)
 {

@@ -80,7 +80,7 @@ bool accept_first(const v2::message &m, const item &it, u32 type)
 	return true;
 }
 
-/* The peer takes no part. */
+/* Handle a peer that takes no part. Return true if the handshake has failed. */
 bool not_offered(struct rpcrdma_conn *conn)
 {
 	if (!is_required(conn)) {
@@ -113,8 +113,8 @@ bool first_item(struct rpcrdma_conn *conn, const struct prop_others *props,
 }
 
 /*
- * Server: the client's first CONNPROP. If it has an item, the host allocates the memory of the
- * handshake before.
+ * Server: handle the client's first CONNPROP. If it has an item, the host first
+ * allocates the memory of the handshake.
  */
 bool hold_hello(const v2::message &m, const struct prop_others *props)
 {
@@ -138,7 +138,7 @@ bool keep_public(struct rpcrdma_hostauth *auth, u32 role, const item &it)
 	return true;
 }
 
-/* Client: the server's first CONNPROP */
+/* Client: handle the server's first CONNPROP. */
 bool receive_challenge(const v2::message &m, const struct prop_others *props)
 {
 	struct rpcrdma_conn *conn = m.conn;
@@ -237,7 +237,10 @@ void receive_server_proof(const v2::message &m, const struct prop_others *props)
 	conn->props_due = 1;
 }
 
-/* Server: the client has accepted the server's proof. */
+/*
+ * Server: handle the client's last CONNPROP, which shows that it has accepted the
+ * proof.
+ */
 void receive_last(const v2::message &m, const struct prop_others *props)
 {
 	if (!props || props->count || m.flag(RDMA2_F_TPMORE))
@@ -246,7 +249,9 @@ void receive_last(const v2::message &m, const struct prop_others *props)
 		end(m.conn, RPCRDMA_AUTH_DONE);
 }
 
-/* A client understands that it is refused, even if it takes no part. */
+/*
+ * Client: fail if the server refuses the connection, even if this end takes no part.
+ */
 void check_refused(struct rpcrdma_conn *conn, const struct prop_others *props)
 {
 	item it;

@@ -66,7 +66,7 @@ void secret_answered(struct rpcrdma_conn *conn, int status, u32 &events)
 	}
 }
 
-/* This end has a private value. */
+/* Handle the answer with the public value of this end. */
 void keys_answered(struct rpcrdma_conn *conn,
 		   const struct rpcrdma_auth_answer *answer, u32 &events)
 {

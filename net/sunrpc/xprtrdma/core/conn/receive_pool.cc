@@ -207,7 +207,7 @@ u32 receive_octets(const struct rpcrdma_conn *conn)
 	return max_u32(octets, RPCRDMA_V2_DEFAULT_INLINE);
 }
 
-/* Until something was announced, return true if this end may announce less. */
+/* Return true if this end has announced nothing yet, and may announce less. */
 bool may_be_smaller(const struct rpcrdma_conn *conn)
 {
 	const struct rpcrdma_props *own = &conn->cfg.props;
@@ -312,7 +312,8 @@ static void set_window_v1(struct rpcrdma_conn *conn, u32 window)
 }
 
 /*
- * Replies to a server's own Calls have Receives in addition to those for Calls.
+ * Open a server's window with the usual size, and add Receives for the Replies to
+ * its own Calls. A client's window, and a small one, has its final size at once.
  */
 void open_window_v1(struct rpcrdma_conn *conn)
 {
@@ -324,8 +325,8 @@ void open_window_v1(struct rpcrdma_conn *conn)
 }
 
 /*
- * If Calls hold most of a window, none of their Receives may be released for a
- * long time: the window grows here, too.
+ * Grow the window here, too: if Calls hold most of it, none of their Receives may be
+ * released for a long time.
  */
 u32 few_posted(struct rpcrdma_conn *conn)
 {

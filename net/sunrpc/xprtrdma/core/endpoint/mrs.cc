@@ -162,8 +162,8 @@ int plan_again(rpcrdma_ep_core *core)
 }
 
 /*
- * The device mapped less into an MR than @limits permit. Lower the limits, so that the
- * caller plans and maps again.
+ * Handle a device that mapped less into an MR than @limits permit: lower the limits,
+ * so that the caller plans and maps again. Return the errno.
  */
 int split_finer(rpcrdma_ep_core *core, const rpcrdma_mr_limits *limits)
 {

@@ -77,7 +77,7 @@ void make_bare(rpcrdma_send *s)
 	}
 }
 
-/* Give @s a buffer of its own, and free the one that it had. */
+/* Replace the buffer of @s by one of its own, and free the previous one. */
 void set_buffer(rpcrdma_send *s, void *buf, u64 addr, u32 size)
 {
 	if (has_own(s))

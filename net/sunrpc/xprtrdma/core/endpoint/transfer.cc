@@ -156,8 +156,8 @@ void queue_written(rpcrdma_ep_core *core, rpcrdma_work *reply, bool ok,
 }
 
 /*
- * The Writes that were posted before a Reply have completed if @ok; otherwise they never
- * will. No lock held.
+ * Handle the end of the Writes that were posted before a Reply. If @ok is false,
+ * they have not completed, and never will. No lock held.
  */
 void written(rpcrdma_ep_core *core, rpcrdma_work *reply, bool ok)
 {

@@ -114,8 +114,8 @@ u8 reason_for(enum rpcrdma_quota_use use)
 }
 
 /*
- * An account that was woken and then proceeds has had its turn, even if it did not have
- * to ask.
+ * Add @bytes to what the account holds. An account that was woken has now retried
+ * with success, even if it did not have to ask.
  */
 void add(struct rpcrdma_quota_account *account, enum rpcrdma_quota_use use,
 	 u64 bytes)
@@ -161,12 +161,13 @@ bool is_for_one(const struct rpcrdma_quota_account *account,
 }
 
 /*
- * Accounts that need memory for a Reply precede those that need it for a Call. They
- * only require that no more than the limit is used, and their Replies release the
- * memory that they hold. If they were queued after Calls that wait for this memory,
- * neither would be woken. Accounts that need it for the same are queued in the order in
- * which they were refused. Accounts that were woken and refused again, because others
- * were faster, precede those that were not woken, in the order of their second refusal.
+ * Queue an account that was refused. Accounts that need memory for a Reply precede
+ * those that need it for a Call. They only require that no more than the limit is
+ * used, and their Replies release the memory that they hold. If they were queued
+ * after Calls that wait for this memory, neither would be woken. Accounts with the
+ * same need are queued in the order in which they were refused. Accounts that were
+ * woken and refused again, because others were faster, precede those that were not
+ * woken, in the order of their second refusal.
  */
 void enqueue(struct rpcrdma_quota *all, struct rpcrdma_quota_account *account,
 	     enum rpcrdma_quota_use use)

@@ -233,7 +233,7 @@ void give_up(struct rpcrdma_reply_plan *plan, u32 code, u32 arg0, u32 arg1)
 		give_up(plan, RDMA2_ERR_REPLY_RESOURCE, payload, 0);
 }
 
-/* Begin @plan with what does not depend on the Reply. */
+/* Set the members of @plan that do not depend on the Reply. */
 [[gnu::always_inline]] inline void
 begin_plan(const struct rpcrdma_conn *conn,
 	   const struct rpcrdma_lists *call_lists,
@@ -244,8 +244,8 @@ begin_plan(const struct rpcrdma_conn *conn,
 }
 
 /*
- * rpcrdma_plan_reply_one(), which sets of the plan's lists only what is not 0. If it
- * returns false, the plan is unchanged.
+ * rpcrdma_plan_reply_one(). Of the plan's lists, it sets only the members that are
+ * not 0. If it returns false, the plan is unchanged.
  */
 [[gnu::always_inline]] inline bool
 plan_one_chunk(const struct rpcrdma_conn *conn,

@@ -134,8 +134,8 @@ void rpcrdma_lists_choose_inv_handle(struct rpcrdma_lists *lists)
 }
 
 /*
- * The length that rpcrdma_encode_header() will write, so that senders can leave
- * space before the payload. Chunk lists as in 6.2.3.
+ * Return the length that rpcrdma_encode_header() will write, so that a sender can
+ * leave space before the payload. Chunk lists are encoded as in 6.2.3.
  */
 u32 rpcrdma_header_octets(const struct rpcrdma_conn *conn,
 			  const struct rpcrdma_lists *lists)

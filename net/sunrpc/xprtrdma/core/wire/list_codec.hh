@@ -111,7 +111,7 @@ fill_whole(struct rpcrdma_rx *rx, u32 xid, u32 header, u32 length)
 	rx->error.status = 0;
 }
 
-/* The same for a message without chunks */
+/* Fill @rx and its lists for a message without chunks. */
 [[gnu::always_inline]] static inline void fill_plain(struct rpcrdma_rx *rx,
 						     u32 xid, u32 header,
 						     u32 length, u32 inv_handle)
@@ -197,8 +197,8 @@ static inline u32 chunk_octets(const struct rpcrdma_lists *lists)
 }
 
 /*
- * Return the same for one Read chunk, one Write chunk and a Reply chunk with
- * that many segments; negative: no such chunk.
+ * Return the length that one Read chunk, one Write chunk and a Reply chunk with that
+ * many segments need beyond empty lists; negative: no such chunk.
  */
 static inline u32 chunk_octets(s32 read_segs, s32 write_segs, s32 reply_segs)
 {
