@@ -83,8 +83,8 @@ TEST(Quota, ReplyWaitersAreServedInOrder)
 		EXPECT_EQ(end, nullptr);
 }
 
-/* Replies to other Calls do not take the turn of one that was woken. */
-TEST(Quota, AReplyDoesNotUseTheTurnOfACall)
+/* A Reply of a woken account does not end its retry for a Call. */
+TEST(Quota, AReplyDoesNotEndTheRetryOfACall)
 {
 	std::vector<rpcrdma_quota_account> a(4, account());
 	rpcrdma_quota all = memory(a, 2 * MIB);
