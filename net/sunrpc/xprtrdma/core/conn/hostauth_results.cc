@@ -25,7 +25,7 @@ namespace
 /* By enum rpcrdma_auth_result */
 struct result_info {
 	const char *reason; /* null: no failure */
-	u32 said;	    /* to the client, by a server */
+	u32 sent;	    /* the reason that a server sends to the client */
 };
 
 constexpr result_info RESULTS[] = {
@@ -63,7 +63,7 @@ static_assert(sizeof(RESULTS) / sizeof(RESULTS[0]) == RPCRDMA_NR_AUTH_RESULTS);
 
 u32 reason_of(enum rpcrdma_auth_result result)
 {
-	return RESULTS[result].said;
+	return RESULTS[result].sent;
 }
 
 enum rpcrdma_auth_result result_of(u32 reason)
