@@ -174,13 +174,13 @@ static inline bool rpcrdma_sq_must_ask(const struct rpcrdma_sq *sq, bool chunks)
 }
 
 /**
- * rpcrdma_sq_take() - reserve a Send context for a message that is built next
+ * rpcrdma_sq_get_context() - reserve a Send context for a message that is built next
  * @sq: Send Queue
  *
  * Other answers do not include a context.
  * Return: true if it is charged; if false, RPCRDMA_SQ_NOTIFY follows.
  */
-bool rpcrdma_sq_take(struct rpcrdma_sq *sq);
+bool rpcrdma_sq_get_context(struct rpcrdma_sq *sq);
 
 /**
  * rpcrdma_sq_reserve_reply() - reserve a Send context for a Reply, before work on its Call

@@ -323,7 +323,7 @@ TEST(SendQueue, ControlMessagesHaveTheLastContexts)
 	while (q.call(1) == RPCRDMA_SQ_GO)
 		others++;
 	EXPECT_EQ(others, REVERSE);
-	EXPECT_FALSE(rpcrdma_sq_take(&q.sq));
+	EXPECT_FALSE(rpcrdma_sq_get_context(&q.sq));
 	while (q.sq.contexts) {
 		rpcrdma_conn_queue_done(q.conn(), control, 0);
 		ASSERT_EQ(q.next_action(), RPCRDMA_SQ_POST_CONTROL);
@@ -567,7 +567,7 @@ TEST(SendQueue, PartsWaitForContexts)
 	queue q{ 1000 };
 	rpcrdma_sq_first first{};
 
-	while (rpcrdma_sq_take(&q.sq))
+	while (rpcrdma_sq_get_context(&q.sq))
 		;
 	EXPECT_EQ(rpcrdma_sq_continued_call(q.conn(), &q.sq, 1, true),
 		  RPCRDMA_SQ_WAIT);
@@ -602,7 +602,7 @@ TEST(SendQueue, RefusedSendersAreNotified)
 	EXPECT_FALSE(rpcrdma_sq_waiting_kinds(&q.sq));
 
 	/* A Reply needs a context, and no credits for Calls. */
-	while (rpcrdma_sq_take(&q.sq))
+	while (rpcrdma_sq_get_context(&q.sq))
 		;
 	EXPECT_FALSE(rpcrdma_sq_reserve_reply(&q.sq));
 	q.conn()->limit = q.conn()->sent;
@@ -724,7 +724,7 @@ void walk(u64 seed)
 			ahead += rpcrdma_sq_reserve_reply(&q.sq);
 			break;
 		case 7:
-			taken += rpcrdma_sq_take(&q.sq);
+			taken += rpcrdma_sq_get_context(&q.sq);
 			break;
 		case 8:
 			if (choose.chance(40))

@@ -329,7 +329,7 @@ struct rpcrdma_send *rpcrdma_core_send_get(struct rpcrdma_ep_core *core)
 {
 	const locked under(core);
 
-	return rpcrdma_sq_take(&core->sq) ? pop_send(core) : nullptr;
+	return rpcrdma_sq_get_context(&core->sq) ? pop_send(core) : nullptr;
 }
 
 bool rpcrdma_core_can_reserve_reply(struct rpcrdma_ep_core *core)

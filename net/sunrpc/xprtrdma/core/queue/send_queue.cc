@@ -152,7 +152,7 @@ bool rpcrdma_sq_may_call(const struct rpcrdma_conn *conn, struct rpcrdma_sq *sq)
 	return false;
 }
 
-bool rpcrdma_sq_take(struct rpcrdma_sq *sq)
+bool rpcrdma_sq_get_context(struct rpcrdma_sq *sq)
 {
 	if (!context_left(sq)) {
 		sq->waiters |= WAITS_CONTEXT;
