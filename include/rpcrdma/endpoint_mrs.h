@@ -81,7 +81,7 @@ int rpcrdma_core_mrs_map(struct rpcrdma_ep_core *core, struct list_head *mrs,
 			 struct rpcrdma_lists *lists);
 
 /**
- * rpcrdma_core_mr_take() - take a free MR
+ * rpcrdma_core_mr_get() - get a free MR
  * @core: connection
  * @mrs: list of struct rpcrdma_mr, to which it is appended
  *
@@ -90,8 +90,8 @@ int rpcrdma_core_mrs_map(struct rpcrdma_ep_core *core, struct list_head *mrs,
  * Context: no lock held, the teardown is held off.
  * Return: the MR; NULL if none is free: write space will be notified.
  */
-struct rpcrdma_mr *rpcrdma_core_mr_take(struct rpcrdma_ep_core *core,
-					struct list_head *mrs);
+struct rpcrdma_mr *rpcrdma_core_mr_get(struct rpcrdma_ep_core *core,
+				       struct list_head *mrs);
 
 /**
  * rpcrdma_core_item_not_mapped() - report that memory could not be mapped to an MR

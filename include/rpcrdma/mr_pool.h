@@ -62,7 +62,7 @@ enum {
 u32 rpcrdma_mr_pool_get_last(struct rpcrdma_mr_pool *pool);
 
 /**
- * rpcrdma_mr_pool_get() - take an MR from the pool
+ * rpcrdma_mr_pool_get() - get an MR from the pool
  * @pool: pool of MRs
  *
  * Without TAKEN, the caller must return the MRs it has; it is notified (NOTIFY) when it

@@ -47,7 +47,7 @@ int endpoint::map_item(list_head *list, memory &mem, u32 at, u32 length,
 
 	if (!enter())
 		return -ENOTCONN;
-	if (rpcrdma_mr *mr = rpcrdma_core_mr_take(this, list)) {
+	if (rpcrdma_mr *mr = rpcrdma_core_mr_get(this, list)) {
 		rc = map_mr(static_cast<device_mr *>(mr), limits, pos,
 			    writable);
 		if (rc > 0)

@@ -36,7 +36,7 @@ bool rpcrdma_port_call_item(struct rpcrdma_ep_core *core, struct rpcrdma_rpc *rp
  * @result: item.result of rpcrdma_port_call_item(): the item is in a Write chunk,
  *	otherwise in a Read chunk
  *
- * The host uses rpcrdma_core_mr_take().
+ * The host uses rpcrdma_core_mr_get().
  * Context: no lock held.
  * Return: 0; or an errno of rpcrdma_core_mrs_map(), and @rpc->mrs may have the MR.
  */

@@ -240,7 +240,7 @@ int rpcrdma_mrs_map_item(struct rpcrdma_ep *ep, struct list_head *mrs,
 
 	if (!rpcrdma_ep_enter(ep))
 		return -ENOTCONN;
-	m = rpcrdma_core_mr_take(&ep->core, mrs);
+	m = rpcrdma_core_mr_get(&ep->core, mrs);
 	if (likely(m)) {
 		mr = container_of(m, struct verbs_mr, core);
 		nr = rpcrdma_sg_of_pages(pages, offset, length, ep->max_element,

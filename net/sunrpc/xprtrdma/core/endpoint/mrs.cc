@@ -140,7 +140,7 @@ bool reduce_limits(rpcrdma_ep_core *core, const rpcrdma_mr_limits *used)
 	return rpcrdma_mr_limits_reduce(&core->mrs.limits, used);
 }
 
-/* rpcrdma_core_mr_take() */
+/* rpcrdma_core_mr_get() */
 [[gnu::always_inline]] inline rpcrdma_mr *take_for(rpcrdma_ep_core *core,
 						   list_head *mrs)
 {
@@ -255,8 +255,8 @@ int rpcrdma_core_mrs_map(struct rpcrdma_ep_core *core, struct list_head *mrs,
 	return 0;
 }
 
-struct rpcrdma_mr *rpcrdma_core_mr_take(struct rpcrdma_ep_core *core,
-					struct list_head *mrs)
+struct rpcrdma_mr *rpcrdma_core_mr_get(struct rpcrdma_ep_core *core,
+				       struct list_head *mrs)
 {
 	return take_for(core, mrs);
 }
