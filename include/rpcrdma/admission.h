@@ -153,15 +153,15 @@ struct rpcrdma_pending_conn *
 rpcrdma_admission_next(const struct rpcrdma_admission *all);
 
 /**
- * rpcrdma_admission_take() - report that a service thread accepts a connection, which
+ * rpcrdma_admission_accept() - report that a service thread accepts a connection, which
  *	then has no listener
  * @all: the listener's account
  * @pending: pending connection
  *
  * Return: LAST or 0.
  */
-u32 rpcrdma_admission_take(struct rpcrdma_admission *all,
-			   struct rpcrdma_pending_conn *pending);
+u32 rpcrdma_admission_accept(struct rpcrdma_admission *all,
+			     struct rpcrdma_pending_conn *pending);
 
 /**
  * rpcrdma_pending_conn_served() - report that the service has the connection

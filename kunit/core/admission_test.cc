@@ -118,7 +118,7 @@ struct listener {
 	}
 	u32 take(rpcrdma_pending_conn *g)
 	{
-		const u32 todo = rpcrdma_admission_take(&all, g);
+		const u32 todo = rpcrdma_admission_accept(&all, g);
 
 		std::erase(opened, g);
 		check();

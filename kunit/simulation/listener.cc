@@ -72,7 +72,7 @@ bool listener::opened(endpoint &server)
 		return false;
 	if (rpcrdma_admission_next(&admission_) != &server.pending)
 		w_.complain("another connection is accepted than opened");
-	wake(rpcrdma_admission_take(&admission_, &server.pending));
+	wake(rpcrdma_admission_accept(&admission_, &server.pending));
 	rpcrdma_pending_conn_served(&server.pending, false);
 	return true;
 }

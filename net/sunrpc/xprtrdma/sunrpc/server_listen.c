@@ -311,7 +311,7 @@ static struct svc_xprt *rpcrdma_svc_accept(struct svc_xprt *xprt)
 	if (next) {
 		conn = rpcrdma_svc_pending(next);
 		spin_lock(&conn->lock);
-		todo = rpcrdma_admission_take(&l->admission, next);
+		todo = rpcrdma_admission_accept(&l->admission, next);
 		spin_unlock(&conn->lock);
 		rpcrdma_svc_leave_listener(conn, todo);
 	}

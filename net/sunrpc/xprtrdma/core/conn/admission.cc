@@ -152,8 +152,8 @@ rpcrdma_admission_next(const struct rpcrdma_admission *all)
 	return first_of(&all->opened_list);
 }
 
-u32 rpcrdma_admission_take(struct rpcrdma_admission *all,
-			   struct rpcrdma_pending_conn *pending)
+u32 rpcrdma_admission_accept(struct rpcrdma_admission *all,
+			     struct rpcrdma_pending_conn *pending)
 {
 	if (pending->stage != RPCRDMA_PENDING_OPENED)
 		return 0;
