@@ -49,7 +49,7 @@
 struct rpcrdma_bc {
 	struct rpcrdma_requester requester;	/* first */
 	/* With a reference until sunrpc has finished the rpc_xprt, then NULL */
-	struct svc_xprt		*making;
+	struct svc_xprt		*setup_sxprt;
 	struct work_struct	destroy_work;
 };
 
@@ -69,7 +69,7 @@ static struct rpc_xprt *rpcrdma_bc_xprt(struct svc_xprt *sxprt)
 	rcu_read_lock();
 	/* Pairs with the cmpxchg() in rpcrdma_bc_setup(). */
 	xprt = smp_load_acquire(&sxprt->xpt_bc_xprt);
-	if (xprt && READ_ONCE(rpcrdma_xprt_bc(xprt)->making))
+	if (xprt && READ_ONCE(rpcrdma_xprt_bc(xprt)->setup_sxprt))
 		xprt = NULL;
 	rcu_read_unlock();
 	return xprt;
@@ -79,14 +79,14 @@ static struct rpc_xprt *rpcrdma_bc_xprt(struct svc_xprt *sxprt)
  * Drop the reference of a new rpc_xprt: sunrpc has finished it, or nothing can be sent
  * over it any more.
  */
-static void rpcrdma_bc_made(struct rpc_xprt *xprt)
+static void rpcrdma_bc_setup_done(struct rpc_xprt *xprt)
 {
 	struct rpcrdma_bc *bc = rpcrdma_xprt_bc(xprt);
 	struct svc_xprt *sxprt;
 
-	if (likely(!READ_ONCE(bc->making)))
+	if (likely(!READ_ONCE(bc->setup_sxprt)))
 		return;
-	sxprt = xchg(&bc->making, NULL);
+	sxprt = xchg(&bc->setup_sxprt, NULL);
 	/* Not the last reference: the caller of either operation has its own. */
 	if (sxprt)
 		svc_xprt_put(sxprt);
@@ -134,13 +134,13 @@ static int rpcrdma_bc_send_request(struct rpc_rqst *rqst)
 /* The connection is gone: wake the tasks that wait for it. Called by sunrpc. */
 static void rpcrdma_bc_close(struct rpc_xprt *xprt)
 {
-	rpcrdma_bc_made(xprt);
+	rpcrdma_bc_setup_done(xprt);
 	xprt_disconnect_done(xprt);
 }
 
 static void rpcrdma_bc_alloc_slot(struct rpc_xprt *xprt, struct rpc_task *task)
 {
-	rpcrdma_bc_made(xprt);
+	rpcrdma_bc_setup_done(xprt);
 	rpcrdma_requester_alloc_slot(xprt, task);
 }
 
@@ -160,11 +160,11 @@ static void rpcrdma_bc_destroy_worker(struct work_struct *work)
 	struct rpcrdma_bc *bc =
 		container_of(work, struct rpcrdma_bc, destroy_work);
 	struct rpc_xprt *xprt = &bc->requester.xprt;
-	struct svc_xprt *sxprt = bc->making;
+	struct svc_xprt *sxprt = bc->setup_sxprt;
 
 	/*
 	 * sunrpc could not finish the rpc_xprt: otherwise the svc_xprt, which drops the
-	 * last reference, would still point to it. @making stays set for
+	 * last reference, would still point to it. @setup_sxprt stays set for
 	 * rpcrdma_bc_xprt().
 	 */
 	if (sxprt) {
@@ -283,14 +283,14 @@ static struct rpc_xprt *rpcrdma_bc_setup(struct xprt_create *args)
 	xprt_get(xprt);
 	xprt->bc_xprt = sxprt;
 	svc_xprt_get(sxprt);
-	bc->making = sxprt;
+	bc->setup_sxprt = sxprt;
 	/* Pairs with the acquire in rpcrdma_bc_xprt(). */
 	rc = -EAGAIN;
 	if (cmpxchg(&sxprt->xpt_bc_xprt, NULL, xprt))
 		goto out_taken;
 	/* The end of the connection may have looked for it too early. */
 	if (test_bit(XPT_DEAD, &sxprt->xpt_flags))
-		rpcrdma_bc_made(xprt);
+		rpcrdma_bc_setup_done(xprt);
 	return xprt;
 
 out_taken:
