@@ -173,7 +173,7 @@ void endpoint::dispatch(received *rv)
 {
 	if (rv->assembled && rv->payload_len != rv->rx.total_length)
 		w_.complain("parts of a message are missing");
-	if (!told_open_ && !is_closing())
+	if (!opened_reported_ && !is_closing())
 		w_.complain(std::string(name) +
 			    ": traffic begins before the connection is open");
 	lend(rv);

@@ -297,7 +297,7 @@ public:
 	bool post_send(rpcrdma_send *s);
 	device_mr *new_mr();
 	void make_mrs_in(u32 ms);
-	void mrs_told();
+	void mrs_notified();
 	int map_mr(device_mr *reg, const rpcrdma_mr_limits &limits,
 		   rpcrdma_extent_pos &pos, bool writable);
 	void unmap_mrs(list_head *list, bool open);
@@ -495,7 +495,7 @@ private:
 	/* used MRs were released, and a waiter is to be notified */
 	bool to_notify_ = false;
 	/* time of the last notification without such a change */
-	u64 idly_told_ = 0;
+	u64 idle_notified_ = 0;
 	u64 short_until_ = 0; /* until then, no memory for MRs */
 	u64 none_until_ = 0;  /* until then, the device has no MRs */
 	/*
@@ -516,7 +516,7 @@ private:
 	u64 invalidations_ = 0;
 	bool polling_ = false, polls_ = false; /* POLL is scheduled */
 	bool in_drain_ = false, drained_ = false;
-	bool told_open_ = false;
+	bool opened_reported_ = false;
 	/* The counts of the core, and the expected ones */
 	u64 counts_[RPCRDMA_NR_COUNTERS]{}, due_[RPCRDMA_NR_COUNTERS]{};
 	u32 live_arrays_ = 0; /* message memory not freed */

@@ -218,7 +218,7 @@ void endpoint::open_later()
 
 void endpoint::opened()
 {
-	told_open_ = true;
+	opened_reported_ = true;
 	due_[RPCRDMA_COUNT_OPENED]++;
 	due_[RPCRDMA_COUNT_CLOSED]++;
 	if (life.client && conn.version == RPCRDMA_VERS_1 &&

@@ -277,15 +277,16 @@ void endpoint::make_mrs_in(u32 ms)
 	w_.after(ms ? ms * MILLISECOND : w_.delay(10), this, MAKE_REGIONS);
 }
 
-void endpoint::mrs_told()
+void endpoint::mrs_notified()
 {
 	/* Only time has passed since the MRs were refused. */
 	if (!more_mrs_) {
-		if (idly_told_ &&
-		    w_.now - idly_told_ < RPCRDMA_POOL_PAUSE_MS * MILLISECOND)
+		if (idle_notified_ &&
+		    w_.now - idle_notified_ <
+			    RPCRDMA_POOL_PAUSE_MS * MILLISECOND)
 			w_.complain(std::string(name) +
 				    ": waiters for MRs are woken without need");
-		idly_told_ = w_.now;
+		idle_notified_ = w_.now;
 	}
 	more_mrs_ = false;
 	mrs_wanted_ = false;
@@ -349,7 +350,7 @@ void rpcrdma_port_mrs_short(struct rpcrdma_ep_core *)
 
 void rpcrdma_port_mrs_notified(struct rpcrdma_ep_core *core)
 {
-	of(core).mrs_told();
+	of(core).mrs_notified();
 }
 
 int rpcrdma_port_mr_map(struct rpcrdma_ep_core *core, struct rpcrdma_mr *mr,
