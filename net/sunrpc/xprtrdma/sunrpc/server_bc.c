@@ -131,7 +131,7 @@ static int rpcrdma_bc_send_request(struct rpc_rqst *rqst)
 	return rc;
 }
 
-/* The connection is gone: wake the tasks that wait for it. Called by sunrpc. */
+/* Wake the tasks that wait for the connection, which is gone. Called by sunrpc. */
 static void rpcrdma_bc_close(struct rpc_xprt *xprt)
 {
 	rpcrdma_bc_setup_done(xprt);
@@ -144,7 +144,7 @@ static void rpcrdma_bc_alloc_slot(struct rpc_xprt *xprt, struct rpc_task *task)
 	rpcrdma_requester_alloc_slot(xprt, task);
 }
 
-/* Only the client can connect. */
+/* End an attempt to connect: only the client can. */
 static void rpcrdma_bc_connect(struct rpc_xprt *xprt, struct rpc_task *task)
 {
 	xprt_clear_connecting(xprt);

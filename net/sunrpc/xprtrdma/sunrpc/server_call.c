@@ -470,7 +470,10 @@ int rpcrdma_svc_has_wspace(struct svc_xprt *xprt)
 	       rpcrdma_svc_has_room(conn);
 }
 
-/* RDMA has no reserved ports: every host of the fabric is trusted. */
+/*
+ * Mark every Call as from a reserved port: RDMA has none, and every host of the
+ * fabric is trusted.
+ */
 void rpcrdma_svc_secure_port(struct svc_rqst *rqstp)
 {
 	set_bit(RQ_SECURE, &rqstp->rq_flags);

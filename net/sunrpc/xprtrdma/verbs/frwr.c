@@ -47,7 +47,7 @@
 #include "internal.h"
 #include "trace.h"
 
-/* Allocate MRs: allocation may sleep, sending must not. */
+/* Allocate MRs in a work item, because allocation may sleep and sending must not. */
 static void rpcrdma_mrs_work(struct work_struct *work)
 {
 	struct rpcrdma_ep *ep = container_of(to_delayed_work(work),

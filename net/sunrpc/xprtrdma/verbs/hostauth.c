@@ -67,9 +67,10 @@ MODULE_PARM_DESC(host_identity,
 		 "identity of this host in host authentication, by default its name");
 
 /*
- * End the connections of an identity in the caller's network namespace, to which its secret
- * belongs, after that was revoked or replaced. Those that have no valid secret then do not
- * open again if it is required.
+ * End the connections of an identity after its secret was revoked or replaced. Only
+ * those in the caller's network namespace are ended, because the secret belongs to
+ * that namespace. If authentication is required, connections without a valid secret
+ * do not open again.
  */
 static int rpcrdma_auth_end(const char *value, const struct kernel_param *kp)
 {

@@ -150,7 +150,10 @@ void rpcrdma_algs_exit(void)
 	rpcrdma_algs_complete = false;
 }
 
-/* @shared: the shared secret of a Diffie-Hellman exchange, if @req has one */
+/*
+ * Compute one proof with the key of @tfm. After a Diffie-Hellman exchange, it also
+ * covers the client's public value and the @shared secret.
+ */
 static int rpcrdma_auth_digest(struct crypto_shash *tfm,
 			       const struct rpcrdma_auth_request *req,
 			       const struct rpcrdma_auth_piece *input,

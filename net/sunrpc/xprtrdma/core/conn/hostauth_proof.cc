@@ -2,12 +2,13 @@
 /*
  * The data that the proofs of host authentication cover (WP 9); the host computes them.
  *
- * A proof is an HMAC with the secret as key, of a context, both first CONNPROPs, and the
- * shared secret of a Diffie-Hellman exchange, which the host adds. The context has
- * everything else that the two ends agreed about: mechanism, role, version, hash, group,
- * and the private messages of both (RFC 8797). If an attacker has changed one of these, to
- * make both ends choose a weaker hash or group for example, the proofs differ. The role
- * keeps the proof of one end from being returned as that of the other.
+ * A proof is an HMAC with the secret as key, of a context and both first CONNPROPs.
+ * After a Diffie-Hellman exchange, the host appends the client's public value, which no
+ * first CONNPROP has, and the shared secret. The context has everything else that the
+ * two ends agreed about: mechanism, role, version, hash, group, and the private
+ * messages of both (RFC 8797). If an attacker has changed one of these, to make both
+ * ends choose a weaker hash or group for example, the proofs differ. The role keeps the
+ * proof of one end from being returned as that of the other.
  *
  * A request refers to all of this in place, and the host reads it without the lock of
  * the connection. Contexts and CONNPROPs are therefore not written until the answer.

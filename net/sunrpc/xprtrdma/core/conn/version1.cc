@@ -218,8 +218,8 @@ list_limits limits(const struct rpcrdma_conn *conn,
 }
 
 /*
- * The header has no flag for the direction: the lists and the payload determine
- * it.
+ * Receive a Call or a Reply. The header has no flag for the direction: the lists and
+ * the payload determine it.
  */
 verdict receive_rpc(const message &m, bool nomsg)
 {
@@ -260,7 +260,9 @@ verdict receive_rpc(const message &m, bool nomsg)
 	}
 }
 
-/* Every error is permanent: retransmitting the Call would not help. */
+/*
+ * Receive an error. Each one is permanent: retransmitting the Call would not help.
+ */
 verdict receive_error(const message &m)
 {
 	struct rpcrdma_rx *rx = m.rx;

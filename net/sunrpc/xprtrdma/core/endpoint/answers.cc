@@ -53,8 +53,9 @@ void run_rpc(rpcrdma_ep_core *core, rpcrdma_rpc *rpc, rpcrdma_actions s);
 }
 
 /*
- * The MRs of a claimed RPC are invalid, or are destroyed with the connection. The RPC's
- * reference to the connection may be the last one except this.
+ * Continue with a claimed RPC after the end of its invalidation. If @ok is false,
+ * its MRs are destroyed with the connection. The reference taken here is needed
+ * because that of the RPC may be the last one.
  */
 void mrs_invalidated(rpcrdma_inv *inv, bool ok)
 {

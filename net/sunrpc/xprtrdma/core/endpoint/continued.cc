@@ -41,7 +41,10 @@ namespace rpcrdma
 namespace
 {
 
-/* The device does not use @work any more, or it will never be posted. */
+/*
+ * Free the stream of @work, and end the Writes that were to precede it. The device
+ * does not use it any more, or it will never be posted.
+ */
 void stream_done(rpcrdma_work *work, bool)
 {
 	rpcrdma_stream *st = stream_of(work);

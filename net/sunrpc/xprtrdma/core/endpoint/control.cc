@@ -181,9 +181,9 @@ int make_objects(rpcrdma_ep_core *core)
 }
 
 /*
- * The connection is established: begin with the exchange of properties. A client of
- * version 1 is open now. It does not allocate its Receives here, because connection
- * managers have one thread for these events of all devices and protocols.
+ * Begin the exchange of properties on an established connection. A client of version
+ * 1 is open now. It does not allocate its Receives here, because connection managers
+ * have one thread for these events of all devices and protocols. Return events.
  */
 u32 begin(rpcrdma_ep_core *core, const rpcrdma_cm_peer *peer)
 {

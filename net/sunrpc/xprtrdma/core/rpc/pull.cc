@@ -58,7 +58,10 @@ struct rpcrdma_pull_entry *find(const struct rpcrdma_conn *conn, u32 xid,
 	return x;
 }
 
-/* The Requester can still retry with a Reply chunk (6.4). */
+/*
+ * Set the error after which the Requester can retry with a Reply chunk (6.4), and
+ * return the errno.
+ */
 int no_room(struct rpcrdma_reply_plan *plan)
 {
 	plan->error = RDMA2_ERR_REPLY_RESOURCE;
