@@ -317,7 +317,7 @@ class Doctor(Test):
         for program in ("ping", "ip"):
             self.host.missing = (program,)
             self.only("mtu-unchecked")
-            self.assertIn(f"{program} cannot run [", self.run_tool("doctor")[1])
+            self.assertIn(f"{program} cannot be run [", self.run_tool("doctor")[1])
 
     def test_listener_missing(self):
         self.serve("tcp 2049")
@@ -404,7 +404,8 @@ class Doctor(Test):
         for name, what in (("refused_no_memory", "1 client was rejected"),
                            ("connects_failed", "1 attempt to connect has failed"),
                            ("accepts_failed", "1 connect request failed"),
-                           ("unreachable", "1 time a server did not answer")):
+                           ("unreachable", "1 time a server did not answer"),
+                           ("pulls_overdue", "1 Reply was not pulled")):
             self.host.family = Family()
             self.host.family.count(name, 1)
             self.assertIn(what, self.run_tool("doctor")[1])
@@ -422,7 +423,7 @@ class Doctor(Test):
         self.require("host_auth")
         self.key()
         self.only()
-        # Without a key in sight, another user than root knows nothing.
+        # If no key is visible, only root can conclude that a secret is missing.
         self.key(name="other.test")
         self.only("auth-no-secret")
         self.host.remove("/proc/keys")
@@ -460,12 +461,12 @@ class Doctor(Test):
         self.only("auth-revoked")
 
     def test_auth_of_a_namespace(self):
-        """Keys of a namespace have a type of their own, and count in that one only."""
+        """Keys of a network namespace have their own type, and count in that namespace only."""
         self.require("host_auth")
         self.key(kind="rpcrdma")
         self.only("auth-no-secret")
         self.host.network("net:[2]")
-        # That of another namespace has the same name.
+        # The key of another namespace has the same name.
         self.only("auth-no-secret")
         self.assertIn("keyctl padd rpcrdma rpcrdma:host.test", self.run_tool("doctor")[1])
         self.host.keys["rpcrdma:host.test"] = 0x1d2c3b4b
@@ -706,7 +707,7 @@ class Status(Test):
                      r"installed: 0.2 \(A1\), .*/updates/dkms/rpcrdma.ko, not signed",
                      r"Device +rxe0/1 CA, Ethernet, ACTIVE, 25 Gb/sec .*eth0 \(MTU 9000\), "
                      r"RoCE v2",
-                     r"Listener +0.0.0.0:20049, waits for",
+                     r"Listener +0.0.0.0:20049, waiting for",
                      r"Mount +/mnt of 192.0.2.1:/export, NFS 4.2, rdma, connection 0",
                      r"Connection +0: client 192.0.2.2:4000 - 192.0.2.1:20049, "
                      r"version 2 \(both\)"):

@@ -20,7 +20,8 @@ class Report:
 
     def __init__(self):
         self.findings = []
-        # Of connections: the finding, the first one's name and their number
+        # Findings about connections: the finding, the name of the first connection with it,
+        # and the number of connections with it
         self.same = {}
 
     def add(self, name, severity, what, remedy):
@@ -29,8 +30,8 @@ class Report:
         return finding
 
     def add_of(self, connection, name, severity, what, remedy):
-        """Add what is true of a connection. A server may have thousands: those of which the
-        same is true are one finding."""
+        """Add a finding about a connection. Equal findings of several connections become
+        one, because a server may have thousands of connections."""
         key = name, connection["role"], what
         finding, peer, count = self.same.get(key, (None, peer_of(connection), 0))
         if not finding:
@@ -51,7 +52,7 @@ def peer_of(connection):
 # ---- The module ----
 
 def ours(module):
-    """Return true if the fields are those of this project's module: in-tree has no version."""
+    """Return true if the module is this project's: the in-tree module has no version."""
     return bool(module and module["version"])
 
 
@@ -75,8 +76,8 @@ def check_module(system, report):
         report.add("shadowed", ERROR,
                    f"several modules are installed: {', '.join(module['files'])}; "
                    f"modprobe loads {installed['file'] if installed else 'one of them'}",
-                   "make uninstall removes the one that make install has left under "
-                   "updates/; then depmod -a")
+                   "make uninstall removes the module that make install has put under "
+                   "updates/; then: depmod -a")
     if not loaded:
         report.add("not-loaded", NOTE, "no rpcrdma module is loaded",
                    "modprobe rpcrdma; a mount and nfsd's portlist load it, too")
@@ -109,9 +110,9 @@ def check_stack(system, report):
     path = system.modinfo("ib_core").get("filename", "")
     if system.exists("/sys/module/mlx_compat") or "/updates/" in path or "/extra/" in path:
         report.add("foreign-stack", ERROR,
-                   "the RDMA stack is not the kernel's own"
+                   "the RDMA stack is not the in-tree one"
                    + (f": ib_core is {path}" if path else " (mlx_compat is loaded)"),
-                   "the module is built for the kernel's RDMA stack: remove the other one "
+                   "the module is built for the in-tree RDMA stack: remove the other stack "
                    "(for MLNX_OFED: ofed_uninstall.sh), or build the module against its "
                    "headers")
 
@@ -138,7 +139,7 @@ def check_port(device, port, report):
                    + (f", and {', '.join(downs)} is down" if downs else ""),
                    f"ip link set {downs[0]} up" if downs else
                    "check the cable, and on InfiniBand the subnet manager")
-    # Devices of iWARP have neither version of RoCE.
+    # iWARP devices have no RoCE GIDs.
     roce = port["link_layer"] == "Ethernet" and device["type"] == "CA"
     if roce and not any(gid["type"] == "RoCE v2" for gid in port["gids"]):
         report.add("no-rocev2-gid", ERROR, f"port {name} has no RoCE version 2 GID",
@@ -150,11 +151,11 @@ def check_port(device, port, report):
                    f"the interfaces of port {name} have different MTUs: "
                    + ", ".join(f"{netdev['name']} {netdev['mtu']}"
                                for netdev in port["netdevs"]),
-                   "give all of them the same: ip link set DEVICE mtu N")
+                   "set the same MTU on all of them: ip link set DEVICE mtu N")
 
 
 def check_paths(system, report, connections):
-    """Ask each server for a packet of the interface's whole MTU, which no router may split."""
+    """Ping each server with packets of the interface's MTU that routers must not fragment."""
     done = set()
     for mount in system.mounts():
         host = mount["options"].get("addr")
@@ -168,16 +169,16 @@ def check_paths(system, report, connections):
         answers = system.ping(host, 56) if mtu else None
         if mtu is None or (mtu and answers is None):
             report.add("mtu-unchecked", NOTE,
-                       f"the MTU of the way to {host} was not checked: "
-                       f"{'ip' if mtu is None else 'ping'} cannot run",
+                       f"the MTU of the path to {host} was not checked: "
+                       f"{'ip' if mtu is None else 'ping'} cannot be run",
                        "install iproute2 and iputils-ping")
         if not answers:
             continue
         if system.ping(host, mtu - (48 if ":" in host else 28)) is False:
             report.add("mtu-mismatch", ERROR,
-                       f"packets of {mtu} bytes, the MTU towards {host}, get lost on the way",
-                       "give both hosts and the switches between them the same MTU; RoCE "
-                       "retransmits until the connection fails")
+                       f"packets of {mtu} bytes, the MTU towards {host}, are lost on the path",
+                       "set the same MTU on both hosts and on the switches between them: RoCE "
+                       "retransmits the lost packets until the connection fails")
 
 
 # ---- The server ----
@@ -189,18 +190,18 @@ def check_server(system, report, listeners):
     if not nfsd["rdma_ports"]:
         report.add("listener-missing", WARNING,
                    "nfsd runs, but does not listen for RDMA",
-                   "echo rdma 20049 > /proc/fs/nfsd/portlist, and rdma=y in the section "
-                   "[nfsd] of /etc/nfs.conf")
+                   "echo rdma 20049 > /proc/fs/nfsd/portlist, and set rdma=y in the "
+                   "section [nfsd] of /etc/nfs.conf")
     elif not nfsd["configured"]:
         report.add("listener-not-persistent", WARNING,
                    "nfsd listens for RDMA, but will not after its next start",
-                   "rdma=y and rdma-port=20049 in the section [nfsd] of /etc/nfs.conf")
+                   "set rdma=y and rdma-port=20049 in the section [nfsd] of /etc/nfs.conf")
     for listener in listeners:
         if not listener["listening"]:
             report.add("listener-lost", ERROR,
                        f"the listener at {text(listener['local'])} has lost its device or "
                        "its address",
-                       "bring the device and the address back: the module listens again "
+                       "restore the device or the address: the module listens again "
                        "within ten seconds")
 
 
@@ -223,7 +224,7 @@ def check_connections(report, connections):
                        "sunrpc.rdma_min_version=2, mount, and set it back to 1")
         if numbers.get("dones_overdue"):
             report.add_of(connection, "never-pulled", WARNING,
-                          f"{numbers['dones_overdue']} Replies were not pulled in time",
+                          counted(numbers["dones_overdue"], "Replies were not pulled in time"),
                           "look for a client that hangs; if it is only slow, raise "
                           "sunrpc.svc_rdma.done_timeout")
         sent, received = numbers.get("errors_sent", 0), numbers.get("errors_received", 0)
@@ -252,8 +253,8 @@ def check_window(report, connection):
         report.add_of(connection, "small-threshold", NOTE,
                       "messages of at most "
                       f"{min(numbers['send_inline'], numbers['recv_inline'])} bytes",
-                      "one of the ends has little memory (sunrpc.svc_rdma.max_memory), or a "
-                      "setting says so (rdma_max_inline_read, rdma_max_inline_write, "
+                      "one end is short of memory (sunrpc.svc_rdma.max_memory), or a "
+                      "setting limits the size (rdma_max_inline_read, rdma_max_inline_write, "
                       "svc_rdma.max_req_size)")
 
 
@@ -263,10 +264,11 @@ def check_mounts(system, report):
         protocols = {transport["protocol"] for transport in mount["transports"]}
         if mount["mountpoint"] in wanted and protocols and "rdma" not in protocols:
             report.add("not-rdma", WARNING,
-                       f"{mount['mountpoint']} is to be mounted with RDMA, but uses "
+                       f"{mount['mountpoint']} should be mounted with RDMA, but uses "
                        f"{', '.join(sorted(protocols))}",
-                       "an earlier mount of the same server decides: unmount all mounts of "
-                       "it, and mount this one first, or add nosharetransport")
+                       "the mount shares the transport of an earlier mount of the same "
+                       "server: unmount all mounts of that server and mount this one "
+                       "first, or add nosharetransport")
 
 
 # ---- Host authentication ----
@@ -284,14 +286,14 @@ def check_auth(system, report):
     for secret in found:
         check_secret(report, secret)
     own = system.identity()
-    # In a namespace, an identity of its own is in a key that cannot be read.
+    # The key with the identity of a network namespace cannot be read.
     has_own = own in usable if own else usable
     if system.parameter("host_auth") == REQUIRED and not has_own:
         report.add("auth-no-secret", ERROR,
                    "servers must authenticate (host_auth=2), and this host has no secret" +
                    (f" as {own}" if own else " of this network namespace"),
                    f"keyctl padd {kind} rpcrdma:{own or 'IDENTITY'} @u, as root; "
-                   "host_identity, if the secret has another name")
+                   "set host_identity if the secret has another name")
     if system.parameter("svc_host_auth") == REQUIRED and system.nfsd()["rdma_ports"] and \
        not usable:
         report.add("auth-no-secret", ERROR,
@@ -307,7 +309,7 @@ def check_secret(report, secret):
     if not secret["length"]:
         report.add("auth-revoked", WARNING,
                    f"the secret of {name}{of} is revoked or has expired",
-                   "a new one at both hosts, or keyctl unlink to forget it")
+                   "add a new one at both hosts, or remove the key with keyctl unlink")
     elif secret["length"] < secrets.SHORTEST:
         report.add("auth-short-secret", ERROR,
                    f"the secret of {name}{of} has {secret['length']} bytes, and is not used",
@@ -320,7 +322,7 @@ def check_secret(report, secret):
 
 COUNTED = {
     "connects_failed": (NOTE, "attempts to connect have failed",
-                        "see the causes, if there are any, and the log"),
+                        "see the other findings and the log"),
     "unresolved": (WARNING, "times a server's address had no RDMA device or route",
                    "check the address and the routes: ip route get ADDRESS; the outgoing "
                    "interface must have an RDMA device"),
@@ -328,73 +330,73 @@ COUNTED = {
                     "check that UDP port 4791 (RoCE) passes the firewalls, and "
                     "rpcrdma-ping HOST"),
     "rejects_no_listener": (WARNING, "times a server did not listen at the port",
-                            "at the server: rdma-port in /etc/nfs.conf, 20049 by default"),
+                            "check rdma-port in /etc/nfs.conf of the server, 20049 by default"),
     "rejects_by_peer": (WARNING, "times a server rejected a connection",
-                        "the log of the server has the reason"),
+                        "see the log of the server for the reason"),
     "rejects_other": (WARNING, "connections were rejected for another reason",
-                      "the log of the server"),
+                      "see the log of the server"),
     "openings_overdue": (WARNING, "clients connected and did not finish opening",
                          "look for clients that hang, or for an attack"),
     "accepts_failed": (ERROR, "connect requests failed for lack of resources of the device",
-                       "fewer connections, or a lower svc_max_requests"),
+                       "use fewer connections, or lower svc_max_requests"),
     "refused_too_many": (WARNING, "clients were rejected because too many were opening",
-                         "more nfsd threads"),
+                         "run more nfsd threads"),
     "refused_no_memory": (ERROR, "clients were rejected for lack of memory",
                           "raise sunrpc.svc_rdma.max_memory"),
-    "pulls_overdue": (WARNING, "Replies were not pulled in time, counting connections that "
-                      "have ended", "look for a client that hangs; if it is only slow, raise "
+    "pulls_overdue": (WARNING, "Replies were not pulled in time, on open and on closed "
+                      "connections", "look for a client that hangs; if it is only slow, raise "
                       "sunrpc.svc_rdma.done_timeout"),
     "mr_shortages": (WARNING, "times the device had too few memory regions",
-                     "fewer connections (nconnect), or a device with more of them"),
+                     "use fewer connections (nconnect), or a device with more MRs"),
     "map_failures": (WARNING, "times memory could not be mapped for the device",
-                     "more memory, or a larger IOMMU or swiotlb"),
+                     "add memory, or enlarge the IOMMU's address space or swiotlb"),
     "posts_refused": (ERROR, "times the device refused Work Requests",
-                      "the log of the device's driver"),
+                      "see the log of the device's driver"),
     "wr_failures": (WARNING, "connections were lost to a failed Work Request",
-                    "the log has the status: a retry counter that was exceeded is the "
-                    "network, a local error this device, a remote error the peer"),
+                    "see the log for the status: an exceeded retry counter points to the "
+                    "network, a local error to this device, a remote error to the peer"),
     "drains_failed": (ERROR, "times the device did not stop a queue pair",
-                      "the log of the device's driver"),
+                      "see the log of the device's driver"),
     "auths_failed": (NOTE, "connections have failed in host authentication",
-                     "see the causes, and the log, which names the peers"),
+                     "see the other findings, and the log for the peers"),
     "auths_refused": (WARNING, "times a server refused this host's identity or secret",
                       "give both hosts the same secret for this host's identity "
                       "(host_identity)"),
     "auths_wrong_proof": (WARNING, "times a peer did not prove that it knows the secret",
-                          "give both hosts the same secret; if they have it, the peer is "
-                          "not who it claims to be"),
+                          "give both hosts the same secret; if they have it, the peer "
+                          "uses an identity that is not its own"),
     "auths_unknown": (WARNING, "times a client claimed an identity that has no secret here",
-                      "keyctl padd logon rpcrdma:CLIENT @u, as root; the log has the "
-                      "identity"),
+                      "keyctl padd logon rpcrdma:CLIENT @u, as root; see the log for "
+                      "the identity"),
     "auths_wrong_identity": (WARNING, "times a peer had another identity than expected",
-                             "the log has both"),
+                             "see the log for both identities"),
     "auths_not_offered": (WARNING, "times a peer took no part in the authentication that is "
                           "required here",
-                          "give that host a secret, or permit connections without: "
-                          "host_auth=1, svc_host_auth=1"),
+                          "give that host a secret, or permit connections without "
+                          "authentication: host_auth=1, svc_host_auth=1"),
     "auths_peer_requires": (WARNING, "times a server required authentication, and this host "
                             "took no part",
-                            "a secret for this host at both, and host_auth=1 or 2"),
+                            "give both hosts a secret for this host, and set host_auth=1 or 2"),
     "auths_version_1": (WARNING, "times a peer with version 1 only was refused, because "
                         "authentication is required here",
-                        "update that host, or permit connections without: host_auth=1, "
-                        "svc_host_auth=1"),
+                        "update that host, or permit connections without "
+                        "authentication: host_auth=1, svc_host_auth=1"),
     "auths_no_secret": (ERROR, "attempts to connect without the secret that host_auth=2 "
                         "requires", "keyctl padd logon rpcrdma:IDENTITY @u, as root"),
     "auths_no_hash": (WARNING, "times both ends had no hash function or Diffie-Hellman group "
-                      "in common", "modprobe sha512, hmac and dh at both hosts; without dh at "
-                      "one of them: auth_dh=1"),
+                      "in common", "modprobe sha512, hmac and dh at both hosts; if one of them "
+                      "has no dh, set auth_dh=1"),
     "auths_malformed": (WARNING, "times a message of the authentication was not valid",
                         "look for a peer with a defect, or for an attack"),
     "auths_unavailable": (WARNING, "times authentication was not available",
-                          "modprobe sha512 and hmac, or more memory"),
+                          "modprobe sha512 and hmac, or add memory"),
 }
 
 
 def counted(count, what):
-    """Return a number with COUNTED's words for it, which are in the plural."""
+    """Return the count with a text of COUNTED, which begins with a plural."""
     if count == 1:
-        what = re.sub(r"s\b", "", what, count=1)
+        what = re.sub(r"ies\b|s\b", lambda end: "y" if end[0] == "ies" else "", what, count=1)
         what = what.replace(" were ", " was ", 1).replace(" have ", " has ", 1)
     return f"{count} {what}"
 
@@ -411,7 +413,7 @@ def findings(system):
     """Return all findings, the worst first."""
     report = Report()
     connections, listeners, counters = [], [], []
-    # First: a connection in trouble may end while the rest is checked.
+    # Dump connections first, because a failing one may close while the rest is checked.
     try:
         family = system.netlink()
         connections, listeners = family.connections(), family.listeners()

@@ -32,23 +32,24 @@ def arguments():
     command("events", "show connections as they open and close")
     sub = command("trace", "record tracepoints and packets in one archive")
     sub.add_argument("-p", "--preset", choices=sorted(trace.PRESETS), default="messages",
-                     help="which tracepoints (default: messages)")
+                     help="tracepoints to record (default: messages)")
     sub.add_argument("-i", "--interface", metavar="DEVICE",
                      help="capture packets of this network device, too")
     sub.add_argument("-t", "--time", type=float, default=10, metavar="SECONDS",
-                     help="unless there is a command (default 10)")
-    sub.add_argument("-o", "--output", default="rpcrdma-trace.tar.gz", metavar="FILE")
+                     help="how long to record if there is no PROGRAM (default 10)")
+    sub.add_argument("-o", "--output", default="rpcrdma-trace.tar.gz", metavar="FILE",
+                     help="archive to write (default rpcrdma-trace.tar.gz)")
     sub.add_argument("program", nargs=argparse.REMAINDER, metavar="-- PROGRAM",
-                     help="run this, and end with it")
+                     help="run this program and stop recording when it ends")
     sub = command("reload", "replace the loaded module by the installed one")
     sub.add_argument("--dry-run", action="store_true", help="only print the actions")
     sub.add_argument("-t", "--time", type=float, default=30, metavar="SECONDS",
-                     help="to wait for the end of connections (default 30)")
+                     help="how long to wait for connections to end (default 30)")
     sub = command("metrics", "print metrics for node_exporter's textfile collector")
-    sub.add_argument("-o", "--output", metavar="FILE", help="replace this file")
+    sub.add_argument("-o", "--output", metavar="FILE", help="replace this file instead of printing")
     sub = command("secrets", "load the secrets of host authentication from files")
     sub.add_argument("folder", nargs="?", default=secrets.FOLDER, metavar="FOLDER",
-                     help=f"a file for each identity (default {secrets.FOLDER})")
+                     help=f"folder with one file for each identity (default {secrets.FOLDER})")
     return parser
 
 

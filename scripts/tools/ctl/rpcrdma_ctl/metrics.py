@@ -55,7 +55,7 @@ def lines(family):
 
 
 def write(family, path):
-    """Replace the file at once: the collector must not read half of it."""
+    """Replace the file atomically, because the collector must not read half of it."""
     folder = os.path.dirname(os.path.abspath(path))
     descriptor, name = tempfile.mkstemp(dir=folder, prefix=".rpcrdma")
     try:

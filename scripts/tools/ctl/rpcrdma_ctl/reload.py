@@ -9,7 +9,7 @@ NFSD = "/proc/fs/nfsd"
 
 
 def blockers(system):
-    """Return what uses the module and is not ended here, with remedies."""
+    """Return the users of the module that reload() does not end, each with a remedy."""
     found = []
     for mount in system.mounts():
         if uses_rdma(mount):
@@ -27,7 +27,7 @@ def write(system, name, text):
 
 
 class Server:
-    """nfsd, which has to end, because a listener ends with it only."""
+    """nfsd, which must be stopped because its listeners end only with it."""
 
     def __init__(self, system):
         self.system = system
@@ -47,7 +47,7 @@ class Server:
             write(self.system, f"{NFSD}/threads", "0\n")
 
     def start(self):
-        """Start it with the listeners that it had."""
+        """Start nfsd with the listeners that it had before."""
         if self.unit:
             self.systemctl("start")
             have = self.system.nfsd()["rdma_ports"]
@@ -76,7 +76,8 @@ def unused(system, seconds):
 
 
 def reload(system, out, seconds=30, dry_run=False):
-    """Return the exit status; out gets what is done, or what prevents it."""
+    """Replace the module and return the exit status. Write each action, or the obstacles, to
+    out."""
     if not system.exists("/sys/module/rpcrdma"):
         out.write("no rpcrdma module is loaded: modprobe rpcrdma\n")
         return 1

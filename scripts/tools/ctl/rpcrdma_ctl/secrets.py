@@ -23,8 +23,9 @@ def check(info, forbidden, owner):
 
 
 def read(name, folder, owner):
-    """Return the content of a file in a folder, which is open, if only root can read it."""
-    # No link, which could lead out of the folder, and no wait for the writer of a pipe
+    """Return the content of the file called name if only root can read it. folder is an open
+    directory."""
+    # Don't follow a symbolic link out of the folder, and don't block on a FIFO.
     file = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
     with os.fdopen(file, "rb") as opened:
         info = os.fstat(file)
@@ -35,7 +36,7 @@ def read(name, folder, owner):
 
 
 def load_one(system, name, folder, owner):
-    """Return what is wrong with a secret, or None after it was loaded."""
+    """Load a secret. Return an error text, or None after success."""
     if not IDENTITY.fullmatch(name):
         return "the name is not a valid identity"
     try:
@@ -50,13 +51,13 @@ def load_one(system, name, folder, owner):
 
 
 def load(system, out, path=FOLDER, owner=0):
-    """Load the secrets of all clients in a folder, and return the exit status."""
+    """Load all secrets of a folder and return the exit status."""
     folder = os.open(system.path(path), os.O_RDONLY | os.O_DIRECTORY)
     status = loaded = 0
     try:
         check(os.fstat(folder), 0o022, owner)
         for name in sorted(os.listdir(folder)):
-            # Files that editors and package managers leave
+            # Skip files that editors and package managers leave behind.
             if name.startswith("."):
                 continue
             wrong = load_one(system, name, folder, owner)

@@ -97,7 +97,7 @@ def show(result, out):
     show_devices(result["devices"], out)
     for listener in result["listeners"]:
         out.write(f"Listener    {text(listener['local'])}"
-                  + ("" if listener["listening"] else ", waits for its device or address")
+                  + ("" if listener["listening"] else ", waiting for its device or address")
                   + "\n")
     for mount in result["mounts"]:
         version = mount["options"].get("vers", "?")

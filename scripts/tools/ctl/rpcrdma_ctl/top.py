@@ -11,7 +11,7 @@ CHUNKS = ("read_chunks", "write_chunks", "reply_chunks")
 
 
 def key(connection):
-    """Return what no other connection has; older modules give no id."""
+    """Return a unique key of a connection. Older modules report no id."""
     return connection.get("id") or (connection["role"], text(connection["local"]),
                                     text(connection["remote"]))
 
@@ -21,7 +21,7 @@ def total(numbers, names):
 
 
 def rates(before, after, seconds):
-    """Return what the connections have done in the time between two dumps."""
+    """Return the rates of the connections between two dumps."""
     old = {key(connection): connection["numbers"] for connection in before}
     result = []
     for connection in after:
@@ -29,7 +29,7 @@ def rates(before, after, seconds):
         was = old.get(key(connection), {})
 
         def rate(*names, numbers=numbers, was=was):
-            # A new connection begins at 0 again.
+            # The counters of a new connection begin at 0.
             return max(total(numbers, names) - total(was, names), 0) / seconds
 
         credit = (numbers["limit"] - numbers["sent"]) % (1 << 32)
@@ -76,8 +76,8 @@ def sample(system):
 
 def round_trips(connections, dump, rows, mounts):
     """
-    Set the round trip of each client's connection: the mean of the mounts of its server,
-    which is what sunrpc measures.
+    Set the round-trip time of each client connection to the mean over the mounts of its
+    server, because sunrpc measures it for each mount.
     """
     for row, connection in zip(connections, dump):
         known = [(mount["operations"], mount["rtt_ms"])

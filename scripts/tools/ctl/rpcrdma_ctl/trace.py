@@ -24,18 +24,18 @@ PRESETS = {
 
 
 class TraceError(Exception):
-    """The trace cannot be made; the text says why."""
+    """The trace cannot be recorded, for the reason in the text."""
 
 
 class Instance:
-    """A ring buffer of its own, so that other users of tracing see no change."""
+    """A separate trace instance, which does not disturb other users of tracing."""
 
     def __init__(self, system, preset, size_kib):
         self.system = system
         self.folder = system.path(f"{TRACING}/instances/rpcrdma-ctl.{os.getpid()}")
         if not system.exists(f"{TRACING}/events/rpcrdma"):
-            raise TraceError("no tracepoints: is the module loaded, tracefs mounted, and "
-                             "this program run by root?")
+            raise TraceError("no tracepoints: load the module, mount tracefs, and run "
+                             "this program as root")
         try:
             os.mkdir(self.folder)
         except OSError as error:
@@ -52,7 +52,7 @@ class Instance:
             file.write(value)
 
     def stop(self):
-        """Stop, and return the text of the trace."""
+        """Stop tracing and return the text of the trace."""
         self.write("tracing_on", "0")
         with open(os.path.join(self.folder, "trace"), encoding="utf-8",
                   errors="replace") as file:
@@ -66,16 +66,16 @@ class Instance:
 
 
 def capture(interface, path):
-    """Start to capture packets of RoCE version 2, and of NFS over iWARP."""
+    """Start capturing packets of RoCE version 2 and of NFS over iWARP."""
     packets = "udp port 4791 or tcp port 20049"
     if shutil.which("tcpdump"):
         command = ["tcpdump", "-i", interface, "-s", "0", "-U", "-w", path, packets]
     elif shutil.which("dumpcap"):
         command = ["dumpcap", "-q", "-i", interface, "-w", path, "-f", packets]
     else:
-        raise TraceError("packets are captured by tcpdump or dumpcap: install one of them")
+        raise TraceError("install tcpdump or dumpcap to capture packets")
     program = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    # It has opened the device when there is a file.
+    # The program creates the file after it has opened the device.
     while program.poll() is None and not os.path.exists(path):
         time.sleep(0.05)
     if program.poll() is not None:
@@ -84,7 +84,7 @@ def capture(interface, path):
 
 
 def wait(seconds, command):
-    """Wait for the end of the command, or for the time, or for Ctrl-C."""
+    """Run the command, or sleep for the given time. Ctrl-C ends either."""
     try:
         if command:
             return subprocess.run(command, check=False).returncode
