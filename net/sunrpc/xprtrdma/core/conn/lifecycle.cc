@@ -18,11 +18,11 @@
  * log unless it is ordinary. The first event counts. sunrpc's tasks get an errno that
  * sunrpc knows: for any other errno it ends RPCs, even of hard mounts.
  *
- * Locking
+ * Memory and locking
  *
  * struct rpcrdma_lifecycle is protected by the lock of the connection. A function
  * returns what its caller does after it has released the lock. A reconnect walk
- * belongs to one context, and needs no lock.
+ * belongs to one context, and needs no lock. Nothing is allocated here.
  */
 #include "hostauth.hh"
 

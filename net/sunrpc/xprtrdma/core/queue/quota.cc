@@ -21,6 +21,11 @@
  * intervals. When memory becomes tight, the accounts are visited once. While it is
  * tight, each release uncharges quota, too.
  *
+ * Memory
+ *
+ * Nothing is allocated: accounts belong to their owners, and are queued by links of
+ * their own. An account leaves the queue before it is freed.
+ *
  * Errors
  *
  * Memory that already exists, such as a Reply, is always charged. Everything else asks

@@ -14,6 +14,10 @@
  * properties of the peer, earlier refusals of this Call, limits learned from refusals
  * of others, and the number of MRs if the pool is starved.
  *
+ * Memory
+ *
+ * Nothing is allocated. The plan is the caller's, and refers to no other memory.
+ *
  * Errors
  *
  * If no form is possible, the RPC ends (-EMSGSIZE). If a form would be possible with
