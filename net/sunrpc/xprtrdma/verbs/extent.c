@@ -14,8 +14,8 @@
  *
  * Nothing is allocated, and no reference to a page is taken: the owner of the extents
  * keeps their pages until the device has finished. A caller provides an element for
- * each page, which suffices even if none are merged. No element is marked as the last,
- * because the caller knows how many there are.
+ * each page, which suffices even if none are merged. The last element that is used is
+ * marked.
  *
  * Errors
  *
