@@ -282,7 +282,7 @@ int rpcrdma2_conn::authenticate(u64 now)
 
 	__builtin_memset(&answer, 0, sizeof(answer));
 	__builtin_memset(&found, 0, sizeof(found));
-	/* These stores are not dead. */
+	/* Keep the compiler from removing the stores that clear the secret. */
 	asm volatile("" : : "r"(&answer), "r"(&found) : "memory");
 	return process(events, now);
 }
@@ -429,7 +429,7 @@ struct rpcrdma2_tx *rpcrdma2_conn::next_tx()
 	return tx && may_send_rpc(&core, RPCRDMA_KIND_CALL) ? tx : nullptr;
 }
 
-/* The caller's buffer has the last message of @tx. */
+/* Complete @tx: the caller's buffer has its last message. */
 int rpcrdma2_conn::written(struct rpcrdma2_tx *tx)
 {
 	current = nullptr;

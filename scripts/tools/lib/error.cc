@@ -7,7 +7,7 @@ namespace
 
 struct entry {
 	int error;
-	uint32_t code; /* with which a receiver refuses the message, 0: none */
+	uint32_t code; /* the code with which a receiver refuses the message, or 0 */
 	const char *text;
 };
 

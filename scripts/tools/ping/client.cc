@@ -15,13 +15,13 @@ namespace ping
 namespace
 {
 
-/* Reasons of the connection manager of InfiniBand and RoCE (IBTA 12.6.7) */
+/* Reject reasons of the InfiniBand and RoCE connection manager (IBTA 12.6.7) */
 enum {
 	REJECT_NO_SERVICE = 8,
 	REJECT_CONSUMER = 28,
 };
 
-/* Ends a run that has failed. */
+/* Thrown to end a run that has failed */
 struct stop {
 	int status;
 	const char *key;
@@ -223,7 +223,7 @@ void client::connect()
 					    nullptr, answer_auth<client> },
 			this);
 	} catch (const failure &f) {
-		/* The object of which the constructor failed does not own the ID. */
+		/* If its constructor fails, the object does not own the ID. */
 		throw stop{ EXIT_LOCAL, "no-resources", f.text };
 	}
 	found.remote_invalidation = link_->remote_invalidation();
@@ -342,7 +342,7 @@ int client::on_received(rpcrdma2_conn *, const rpcrdma2_rx *rx, void *user)
 		c.found.bytes += call->second.message.size() + c.reply_.size();
 	} else if (reply.status == PROG_MISMATCH && !c.o_.program_version &&
 		   !c.mismatch_) {
-		/* Call the version that the server has. */
+		/* Retry with the highest version of the server. */
 		c.mismatch_ = true;
 		c.again_ = true;
 		c.version_ = reply.high;

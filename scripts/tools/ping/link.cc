@@ -67,7 +67,7 @@ void link::set_up(bool client, const settings &s,
 				     1 << RPCRDMA2_AUTH_FFDHE4096;
 		if (getrandom(config.auth.nonce, sizeof(config.auth.nonce),
 			      0) != sizeof(config.auth.nonce))
-			throw failure{ "there are no random numbers" };
+			throw failure{ "no random numbers are available" };
 	}
 	if (ibv_query_device(id_->verbs, &device))
 		throw failure{ "the device cannot be queried" };
@@ -144,7 +144,7 @@ rdma_conn_param link::parameters()
 	param.initiator_depth = reads_;
 	param.responder_resources = reads_;
 	param.retry_count = 6;
-	/* Credits ensure that there are Receives. */
+	/* Credits ensure that Receives are posted at the peer. */
 	param.rnr_retry_count = 0;
 	return param;
 }

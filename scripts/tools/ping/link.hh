@@ -64,7 +64,7 @@ int answer_auth(rpcrdma2_conn *, const rpcrdma2_auth_request *request,
 	return static_cast<Owner *>(user)->auth.answer(*request, *answer);
 }
 
-/* The device lacks a required feature; the text is for people. */
+/* Thrown with a text for the user, for example if the device lacks a feature */
 struct failure {
 	std::string text;
 };
@@ -89,15 +89,15 @@ public:
 	void peer(const rdma_conn_param &param);
 	void established();
 
-	/* A file descriptor that is readable when work has ended */
+	/* A file descriptor that is readable after a completion */
 	int fd() const
 	{
 		return channel_->fd;
 	}
 
-	/* Process what has arrived, and time. Returns false when it has ended. */
+	/* Process completions and timers. Return false if the connection has ended. */
 	bool process();
-	/* Send what may be sent. Returns false when it has ended. */
+	/* Send as the credits permit. Return false if the connection has ended. */
 	bool flush();
 	void lost(const std::string &why);
 
@@ -109,7 +109,7 @@ public:
 	{
 		return id_;
 	}
-	/* Return the library's error, 0: none; and the reason for the end. */
+	/* Return the error of the library, or 0, and the reason for the end. */
 	int error() const
 	{
 		return error_;

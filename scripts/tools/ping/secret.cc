@@ -24,7 +24,7 @@ namespace
 
 constexpr size_t MOST = 4096; /* bytes of a secret */
 
-/* One for all identities: this program has one peer, or serves tests. */
+/* One secret for all identities, because this program has one peer or serves tests. */
 std::vector<unsigned char> secret;
 
 std::vector<unsigned char> from_file(const std::string &name)
@@ -38,7 +38,7 @@ std::vector<unsigned char> from_file(const std::string &name)
 		throw failure{ name + ": " + strerror(errno) };
 	all.resize(fread(all.data(), 1, all.size(), file.get()));
 	if (all.size() > MOST)
-		throw failure{ name + " is no secret: it is too long" };
+		throw failure{ name + " is too long for a secret" };
 	return all;
 }
 
@@ -54,22 +54,22 @@ std::vector<unsigned char> from_key(const std::string &identity)
 					      all.data(), all.size());
 
 	if (length < 0)
-		throw failure{ "there is no readable key user " + name +
-			       ", and no --secret: " + strerror(errno) };
+		throw failure{ "no --secret, and no readable key of type user " +
+			       name + ": " + strerror(errno) };
 	all.resize(std::min(static_cast<size_t>(length), MOST));
 	return all;
 }
 
 using number = std::unique_ptr<BIGNUM, void (*)(BIGNUM *)>;
 
-/* A number of @length bytes, big-endian; null if there is no memory */
+/* Return the big-endian number of @length bytes, or null without memory. */
 number number_of(const uint8_t *bytes, uint32_t length)
 {
 	return { BN_bin2bn(bytes, static_cast<int>(length), nullptr),
 		 BN_clear_free };
 }
 
-/* The hash of an HMAC, and what is its input in addition to the pieces of a request */
+/* An HMAC: its hash function, and its input in addition to the ranges of a request */
 struct hmac_of {
 	const char *digest;
 	const rpcrdma2_auth_dh &dh;
@@ -136,7 +136,7 @@ void read_secret(const std::string &file, const std::string &identity)
 {
 	secret = file.empty() ? from_key(identity) : from_file(file);
 	if (secret.size() < RPCRDMA2_AUTH_MIN_SECRET)
-		throw failure{ "the secret has less than " +
+		throw failure{ "the secret has fewer than " +
 			       std::to_string(RPCRDMA2_AUTH_MIN_SECRET) +
 			       " bytes" };
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-/* rpcrdma-ping --server: answers NULL of any program. */
+/* rpcrdma-ping --server: answer the procedure NULL of any program. */
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
@@ -151,8 +151,7 @@ int server::run()
 
 	if (!channel || rdma_create_id(channel, &id, nullptr, RDMA_PS_TCP) ||
 	    rdma_bind_addr(id, where.address()) || rdma_listen(id, 64)) {
-		fprintf(stderr,
-			"rpcrdma-ping: it cannot listen at port %s: %s\n",
+		fprintf(stderr, "rpcrdma-ping: cannot listen at port %s: %s\n",
 			options_.port.c_str(), strerror(errno));
 		return EXIT_LOCAL;
 	}
@@ -171,7 +170,7 @@ int server::run()
 							s->link.conn()));
 		}
 		poll(fds.data(), fds.size(), wait_ms(until));
-		/* The event is released first: destroying an ID waits for that. */
+		/* Acknowledge the event first, because destroying an ID waits for that. */
 		std::vector<rdma_cm_id *> gone;
 
 		while (!rdma_get_cm_event(channel, &e)) {
