@@ -6,7 +6,7 @@
 
 CAPTURE is a capture of the whole connection, CONNECTIONS a copy of
 /sys/kernel/debug/rpcrdma/connections from its end, in which the client has one connection.
-Prints what differs, and fails if something does."""
+Prints the differences, and fails if there are any."""
 
 import collections
 import os
@@ -20,7 +20,7 @@ rpcrdma2.invalidated rpcrdma2.call_in rpcrdma2.flags.more rpcrdma2.data.missing
 rpcrdma2.malformed rpcrdma2.forbidden rpcrdma2.credits rpcrdma2.unmatched
 rpcrdma2.incomplete _ws.malformed _ws.expert.message rpc.xid rpc.msgtyp rpc.repframe
 ip.src""".split()
-# Of the notes of a frame, those of the dissector of NFS say nothing about the transport.
+# Notes of the NFS dissector are ignored, because they don't concern the transport.
 RULES = ("malformed", "forbidden", "credits", "unmatched", "incomplete")
 MSG, NOMSG, DONE, ERROR = 0, 1, 3, 4
 
@@ -61,7 +61,7 @@ def chunks_of(positions):
 
 
 def count(frames, client):
-    """What the client's end has counted, from what was captured."""
+    """Return the counters of the client's end, computed from the capture."""
     counted = collections.Counter()
     for f in frames:
         if not f["rpcrdma2.xid"]:       # a packet without a message's header
@@ -71,7 +71,7 @@ def count(frames, client):
         proc = f.one("proc")
         if f["rpcrdma2.invalidated"]:
             counted["remote_inv"] += not mine
-        # ERR_VERS chooses the version; it is no error of the connection.
+        # ERR_VERS negotiates the version, and is not counted as an error.
         if proc == ERROR and f["rpcrdma2.error"] != ["1"]:
             counted["errors_sent" if mine else "errors_received"] += 1
         if proc == DONE and f.one("version") == 2:
@@ -97,7 +97,7 @@ errors_sent errors_received dones_sent dones_received replies_to_pull replies_ex
 
 
 def broken(frames):
-    """What is wrong with frames: what is malformed, forbidden or was not captured."""
+    """Return the faults of frames: malformed, forbidden, or not captured."""
     for f in frames:
         number = f["frame.number"][0]
         if f["_ws.malformed"]:
@@ -110,7 +110,7 @@ def broken(frames):
 
 
 def unmatched(frames):
-    """Yield what is wrong with Calls and Replies, as the dissector of RPC has them."""
+    """Yield the faults of Calls and Replies, as the RPC dissector decodes them."""
     calls = {(xid, f["ip.src"][0]) for f in frames
              for xid, kind in zip(f["rpc.xid"], f["rpc.msgtyp"]) if kind == "0"}
     replies = sum(f["rpc.msgtyp"].count("1") for f in frames)

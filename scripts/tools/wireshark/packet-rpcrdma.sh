@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Check that the patch for Wireshark's own dissector applies to its source, and compiles
-# without a warning of its own.
+# Check that the patch for Wireshark's built-in dissector applies to its source, and adds no
+# compiler warning.
 #
 #   packet-rpcrdma.sh [SOURCE]
 #

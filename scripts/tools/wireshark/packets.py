@@ -3,7 +3,7 @@
 
 A link has two sides, "client" and "server". Each of its methods adds the packets of an
 operation to its capture: a Send, an RDMA Read or an RDMA Write. The payload is divided over
-packets as a device does it, and each method returns the number of its last frame."""
+packets as a device does, and each method returns the number of its last frame."""
 
 import struct
 
@@ -56,7 +56,7 @@ UD_SEND_ONLY = 100
 
 
 class InfiniBand:
-    """A reliable connection; how its packets are wrapped, a subclass says."""
+    """A reliable connection. A subclass defines the encapsulation of its packets."""
 
     number = 0
     handles = 0         # added to the handles of this connection

@@ -198,7 +198,7 @@ proto.experts = {
 	ei.refused,
 }
 
--- Fields of the layers below; not all are there in each version of Wireshark.
+-- Fields of the lower layers, some of which are missing in some versions of Wireshark.
 local function lower(name)
 	local ok, extractor = pcall(Field.new, name)
 	if not ok then
@@ -279,7 +279,7 @@ local function zeros(n)
 	return string.rep("\0", n)
 end
 
--- The whole of a packet's payload as a string; bytes that were not captured are zeros.
+-- Return the payload of a packet as a string, with zeros for bytes that were not captured.
 local function bytes_of(tvb, length)
 	local captured = math.min(tvb:captured_len(), length)
 	local s = captured > 0 and tvb:raw(0, captured) or ""
@@ -325,7 +325,7 @@ local function pair(a, b)
 	unpaired[a], unpaired[b] = nil, nil
 	a.known = a.known or b.known
 	b.known = a.known
-	-- Calls that were shown before keep their ports.
+	-- Calls that were displayed before keep their ports.
 	if next(b.calls) then a, b = b, a end
 	b.sport, b.dport = a.dport, a.sport
 end
@@ -382,11 +382,11 @@ local function expose(owner, message, segment)
 	local list = owner.segments[segment.handle] or {}
 	owner.segments[segment.handle] = list
 	list[#list + 1] = segment
-	-- A handle is used again and again by some peers.
+	-- Some peers reuse a handle.
 	if #list > 8 then table.remove(list, 1) end
 end
 
--- The RPC has ended: its memory is no longer the peer's.
+-- The RPC has ended: the peer must not access its memory any more.
 local function conceal(owner, message)
 	for _, segment in ipairs(message.all or {}) do
 		local list = owner.segments[segment.handle] or {}
@@ -450,7 +450,7 @@ local function put_back(stream, items)
 end
 
 ---------------------------------------------------------------------------
--- Where the results of Write chunks belong. A Reply does not say it.
+-- The Positions of the results in Write chunks, which a Reply does not contain.
 
 local NFS = 100003
 
@@ -566,7 +566,7 @@ end
 ---------------------------------------------------------------------------
 -- RPC messages
 
--- Remember what the Call is, for the places of its results.
+-- Record the program and procedure of the Call, from which the Positions of its results follow.
 local function read_call(call, s)
 	if #s >= 24 and word_of(s, 4) == 0 then
 		call.program, call.program_version, call.procedure =
@@ -666,7 +666,7 @@ local function short(r, m, tree, what)
 	return false
 end
 
--- A reader with a cut packet ends where the capture does.
+-- In a truncated packet, a reader ends at the last captured byte.
 local function ends(r, n)
 	return not has(r, n) or r.at + n > r.captured
 end
@@ -1414,7 +1414,7 @@ local function take(m, rec, flow, frame, s)
 end
 
 ---------------------------------------------------------------------------
--- Showing
+-- Display
 
 local rpc = Dissector.get("rpc")
 local raw = Dissector.get("data")
@@ -1434,7 +1434,7 @@ local function show_frame(tree, which, number)
 	if number then tree:add(which, number):set_generated() end
 end
 
--- Hand RPC messages to Wireshark's own dissector.
+-- Pass RPC messages to Wireshark's RPC dissector.
 local function show_delivered(rec, pinfo, root)
 	local sport, dport = pinfo.src_port, pinfo.dst_port
 	for _, d in ipairs(rec.delivered or {}) do
@@ -1508,7 +1508,7 @@ local function show_message(tvb, length, captured, pinfo, root, rec, flow, s, fi
 	show_delivered(rec, pinfo, root)
 end
 
--- A packet with RDMA data, or a part of a Send
+-- A packet with RDMA data, or a packet of a longer Send
 local function show_data(tvb, pinfo, root, rec, title)
 	local captured = tvb:captured_len()
 	local tree = root:add(proto, captured > 0 and tvb(0, captured) or tvb())
@@ -1613,7 +1613,7 @@ local function extend(flow, psn)
 	if d >= PSNS / 2 then d = d - PSNS end
 	local extended = flow.top + d
 	if d > 0 then
-		-- Packets are missing: what was sent cannot be counted any more.
+		-- Packets are missing: the messages sent cannot be counted any more.
 		if d > 1 and not (flow.skip and flow.skip(d - 1)) then flow.whole = false end
 		flow.top, flow.skip = extended, nil
 	end

@@ -107,7 +107,7 @@ PLAIN = words(0, 0, 0)
 
 
 class Version2:
-    """One end's headers, with the credits that it has to give."""
+    """The headers of one end, with the credits that it grants."""
 
     version = 2
 
