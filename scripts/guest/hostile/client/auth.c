@@ -104,7 +104,7 @@ void begin_proof(struct peer *p)
 	w(p, 1);
 }
 
-/* Begin a proof as that of @role. */
+/* Begin the PROOF of @role. */
 static void proof_of(struct peer *p, const struct transcript *t, int role)
 {
 	uint8_t proof[SHA256_OCTETS];
@@ -153,7 +153,7 @@ CASE(auth, proven)
 	alive(p);
 }
 
-/* ---- What was said before, or by the server ---- */
+/* ---- Messages of an earlier handshake, or of the server ---- */
 
 CASE(auth, replayed_proof)
 {
@@ -228,7 +228,7 @@ CASE(auth, unknown_identity)
 	refused(p, DENIED);
 }
 
-/* ---- Downgrade: proofs of what the client has sent, and the server not received ---- */
+/* ---- Downgrade: proofs that cover a message that the server has not received ---- */
 
 static void changed(struct peer *p, struct transcript *t, const struct transcript *sent)
 {
@@ -355,7 +355,7 @@ CASE(auth, identity_length_lies)
 	}
 }
 
-/* Cut the message after each word, with and without a property that says so. */
+/* Truncate the message after each word, with and without adapting the property's length. */
 CASE(auth, hello_truncated)
 {
 	uint32_t cut, whole;
@@ -388,7 +388,7 @@ CASE(auth, proof_truncated)
 
 		proof_of(p, &t, CLIENT);
 		p->len -= cut;
-		/* Every other time the property says so. */
+		/* Adapt the property's length every other time. */
 		if (cut % 8)
 			put(p->out, PREFIX + 8, 16 + SHA256_OCTETS - cut);
 		send_out(p);
@@ -522,7 +522,7 @@ CASE(auth, error_amid)
 	refused(p, NOT_VALID);
 }
 
-/* The server's last message is sent: it cannot say anything more. */
+/* The server has sent its last message of the handshake, and cannot send FAILURE. */
 CASE(auth, proof_twice)
 {
 	struct transcript t;
@@ -623,7 +623,7 @@ CASE(auth, leaving)
 	peers_run(NULL, 200);
 }
 
-/* The handshake is a part of the opening, which has a time limit. */
+/* The time limit of the opening includes the handshake. */
 CASE(auth, silence)
 {
 	struct peer *p[STEPS];

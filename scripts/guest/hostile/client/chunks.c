@@ -227,7 +227,7 @@ CASE(chunks, lengths)
 	/* More bytes than nfsd has pages for */
 	expect_error(p, read_at(p, 40, MAX_OCTETS), ERR_SYSTEM, 0);
 	expect_error(p, read_at(p, 40, 4 << 20), ERR_SYSTEM, 0);
-	/* Each segment is permitted, and their sum is too large, in each of the lists */
+	/* In each list: permitted segments, the sum of which is too large */
 	for (i = 0; i < 3; i++) {
 		uint32_t j;
 

@@ -141,13 +141,13 @@ unsigned long long memory_held(void);
 
 /* ---- Other uses than cases ---- */
 
-/* Take a connection to the given step of its life: leaving.c */
+/* Bring a connection to the given step: leaving.c */
 struct peer *go(int step);
 /*
  * Load the server until SIGTERM: load.c. Return false if there is no load of that name.
  */
 bool load_by_name(const char *name, bool takes, double rate);
-/* Perform a random walk: walk.c. Return the number of connections it made. */
+/* Perform a random walk: walk.c. Return the number of its connections. */
 uint32_t walk_from(uint64_t seed, uint32_t steps);
 
 #endif

@@ -65,7 +65,7 @@ CASE(groups, ffdhe2048) { proven_in(1 << FFDHE2048, FFDHE2048); }
 CASE(groups, ffdhe3072) { proven_in(1 << FFDHE3072, FFDHE3072); }
 CASE(groups, ffdhe4096) { proven_in(1 << FFDHE4096, FFDHE4096); }
 
-/* None is not chosen if there is another one. */
+/* The server does not choose "none" if another group is offered. */
 CASE(groups, none_is_the_last)
 {
 	proven_in(NO_GROUP | 1 << FFDHE4096 | ELSE, FFDHE4096);

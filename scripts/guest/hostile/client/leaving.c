@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Ends of a connection, at each step and in each way */
+/* Connections that end at each step, by each method */
 #include <errno.h>
 #include <spawn.h>
 #include <stdlib.h>

@@ -22,7 +22,7 @@ void dh_shared(const struct dh *d, const uint8_t *public, uint8_t shared[PUBLIC]
 /* Values that an end must refuse, and that have a known shared secret, but BELOW_PRIME */
 enum dh_value { ZERO, ONE, BELOW_PRIME, PRIME, ABOVE_PRIME, DH_VALUES };
 
-/* Set @public to such a value, and @shared to the secret that it results in. */
+/* Set @public to such a value, and @shared to the resulting secret. */
 void dh_bad(const struct dh *d, enum dh_value value, uint8_t public[PUBLIC],
 	    uint8_t shared[PUBLIC]);
 

@@ -534,7 +534,7 @@ void read_segment(struct peer *p, uint32_t position, uint32_t handle,
 void rpc_call(struct peer *p, uint32_t xid, uint32_t prog, uint32_t vers, uint32_t proc)
 {
 	ww(p, 6, xid, 0, 2, prog, vers, proc);
-	/* root, without groups; no verifier */
+	/* AUTH_SYS of root without groups; no verifier */
 	ww(p, 7, 1, 20, 0, 0, 0, 0, 0);
 	ww(p, 2, 0, 0);
 }

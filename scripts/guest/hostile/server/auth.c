@@ -144,7 +144,7 @@ SCASE(auth, proof_too_short, PROPS, "read", OK | CLOSES)
 		proof(p, theirs, 0, 0);
 }
 
-/* Properties may follow the server's proof in no message. */
+/* No message may contain properties after the server's proof. */
 SCASE(auth, more_after_the_proof, PROPS, "read", OK | CLOSES)
 {
 	uint8_t theirs[SHA256_OCTETS], ours[SHA256_OCTETS];
@@ -243,7 +243,7 @@ TRUNCATED(20)
 TRUNCATED(52)
 TRUNCATED(60)
 
-/* Another mechanism is none. */
+/* An unknown mechanism counts as none. */
 SCASE(auth, other_mechanism, PROPS, "read", OK | STAYS)
 {
 	begin_challenge(p, 0);

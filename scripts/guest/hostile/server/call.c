@@ -134,7 +134,7 @@ static void look_at_compound(struct call *c, uint32_t at)
 {
 	uint32_t op;
 
-	/* the tag, the minor version and the number of operations */
+	/* Skip the tag, the minor version and the number of operations. */
 	at += opaque(c, at) + 8;
 	if (at + 4 > c->len)
 		return;

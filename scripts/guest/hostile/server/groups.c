@@ -113,7 +113,7 @@ BAD_LENGTH(long, FFDHE3072, FFDHE3072, 385)
 BAD_LENGTH(of_ffdhe2048, FFDHE3072, FFDHE2048, 256)
 BAD_LENGTH(without_group, NO_DH, FFDHE2048, 256)
 
-/* A public value belongs into the CHALLENGE, and not into the server's proof. */
+/* The server's public value belongs in the CHALLENGE, not in its proof. */
 SCASE(values, value_in_proof, PROPS, "read", OK | CLOSES)
 {
 	uint8_t ours[SHA256_OCTETS];
