@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Received messages, from the device's completions to the upcalls. The core
- * decides what is done with a message. The port's functions for that are here,
- * too.
+ * decides how a message is processed, and calls the port's functions in this
+ * file.
  */
 #include "endpoint.hh"
 
@@ -15,8 +15,8 @@ bool endpoint::holds_messages() const
 }
 
 /*
- * Queue a completed Receive, and let a context poll, at once or later, so that
- * several messages may arrive before.
+ * Queue a completed Receive, and let a context poll at once, or later, so that
+ * several messages can arrive before it polls.
  */
 void endpoint::arrived(received *rv)
 {
@@ -141,9 +141,8 @@ void endpoint::failed()
 }
 
 /*
- * Check that a message that has invalidated a handle is used only if it was
- * permitted to. This repeats the rule of WP 6, which the core has in
- * rpcrdma_may_invalidate().
+ * Check that a message that has invalidated a handle is processed only if WP 6
+ * permits the invalidation. This repeats rpcrdma_may_invalidate() of the core.
  */
 void endpoint::check_invalidation(const received *rv, enum rpcrdma_outcome what)
 {

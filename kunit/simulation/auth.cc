@@ -34,7 +34,7 @@ void endpoint::new_handshake()
 	exchange.secret = 2 * params.cfg.number + 1000 + life.client;
 }
 
-/* Take part, as the module does: a client that has a secret */
+/* Begin a handshake if this is a client with a secret, as the module does. */
 void endpoint::offer_auth()
 {
 	if (!params.auth || !life.client || !params.secret)
@@ -43,7 +43,7 @@ void endpoint::offer_auth()
 	control.auth = &handshake;
 }
 
-/* A server: when a client asks for it, unless there is no memory */
+/* Begin the handshake that a client requests. Return null without memory. */
 rpcrdma_hostauth *endpoint::new_auth()
 {
 	if (life.client || !params.auth)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * A model of a reliable connection between two RNICs: queue pairs, MRs and
- * RDMA. It keeps the guarantees of the verbs, and gives no others:
+ * RDMA. It provides the guarantees of the verbs, and no others:
  *
  * - Work Requests begin in order.
  * - A Send arrives after the Writes posted before it. It may be completed long
