@@ -96,7 +96,7 @@ for_good()
 	systemctl -q enable rxe0 rpcrdma-secrets
 }
 
-# These were started, and did not fail.
+# The services were started, and did not fail.
 units_up()
 {
 	systemctl is-active rxe0 nfs-server || { systemctl status --no-pager rxe0 nfs-server; false; }
@@ -105,8 +105,8 @@ units_up()
 	check_module
 }
 
-# The secret of the documents' example is loaded, and others when the unit reloads. One that
-# anybody can read is not.
+# The secret of the documents' example is loaded, and others when the unit reloads. A file that
+# all users can read is not loaded.
 secrets_loaded()
 {
 	systemctl is-active rpcrdma-secrets || { systemctl status --no-pager rpcrdma-secrets; false; }

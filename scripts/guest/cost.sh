@@ -112,8 +112,8 @@ reconnects()
 	do_umount $MNT
 }
 
-# Connections, without and with host authentication, and with Diffie-Hellman in it, whose
-# calculations take most of the time of this guest
+# Connections without host authentication, with it, and with Diffie-Hellman, the calculations
+# of which take most of the time of this guest
 connecting()
 {
 	reconnects connect $1

@@ -26,7 +26,7 @@ shows()
 	grep -qE -- "$1" /tmp/ctl.log || { cat /tmp/ctl.log; complain "$LOOKED does not say: $1"; }
 }
 
-# says PATTERN COMMAND...: what the command prints has the pattern
+# says PATTERN COMMAND...: the output of the command has the pattern
 says()
 {
 	local pattern=$1
@@ -159,7 +159,7 @@ ctl_trace()
 		complain "no packets"
 }
 
-# ---- what doctor finds --------------------------------------------------------
+# ---- findings of doctor -------------------------------------------------------
 
 # set_until_end NAME=VALUE...: set parameters of the module until restore(), or the end of the
 # test
@@ -193,7 +193,7 @@ ctl_good()
 		port-down mtu-interfaces shadowed stale in-tree-loaded no-interface
 }
 
-# The server grants little, and takes small messages.
+# The server grants few credits, and accepts small messages only.
 ctl_small()
 {
 	set_until_end svc_max_requests=4 svc_max_req_size=4096

@@ -72,7 +72,7 @@ root_is_its_own()
 	[ -x "$0" ]
 }
 
-# ---- what only this has of work in the mount $MNT ---------------------------
+# ---- work in the mount $MNT that only this program has -----------------------
 
 # Return true when all clients of $CROWD have printed a line or ended.
 crowd_is_here()
@@ -190,7 +190,7 @@ over_tcp()
 	ls $dir >/dev/null && umount $dir
 }
 
-# ---- troubles ---------------------------------------------------------------
+# ---- faults -----------------------------------------------------------------
 
 trouble_restart()
 {

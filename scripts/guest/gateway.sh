@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
-# Sourced by tests in the guest: servers of the program $HOSTILE, whose results are in $RESULTS
-# and, meanwhile, in a file for each server.
+# Sourced by tests in the guest: servers of the program $HOSTILE. Each writes its results to a
+# file of its own; at the end they are collected in $RESULTS.
 # shellcheck shell=bash disable=SC2086,SC2119
 
 # The hostile server is a gateway to nfsd's TCP socket, and makes its mount

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-# Sourced by field.sh: rpcrdma-ctl at two hosts, for what one host cannot show.
+# Sourced by field.sh: rpcrdma-ctl at two hosts, for findings that need both.
 # shellcheck shell=bash disable=SC2034,SC2086,SC2119
 
 CTL_DEVICE=rxec CTL_NETDEV=c0
@@ -210,7 +210,7 @@ UNACKNOWLEDGED="connection to $ADDR4:$PORT closed: transport retry counter excee
 
 opening() { connections | grep '^role=server ' | grep -qv ' state=open '; }
 
-# Begin a client's connection, the server's answer to which is on the way for seconds. The
+# Begin a client's connection. The server's answer to it is delayed for seconds. The
 # client does not have to ask for the server's hardware address.
 connects_slowly()
 {

@@ -81,7 +81,7 @@ auth_log()
 # agree, when version 2 gets no answer: neither at once nor as what it has learned.
 auth_peer_version_1()
 {
-	# Of its own: versions are learned for each port.
+	# Use a separate port, because versions are learned for each port.
 	local port=$((PING_PORT + 1)) log=/tmp/version1-server.log server first
 	# Without a secret, no attempt gets as far as the version.
 	set_secret
