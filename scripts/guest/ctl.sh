@@ -93,7 +93,7 @@ screen()
 
 # ---- one mount ----------------------------------------------------------------
 
-# What both ends show of it, and that no privilege is needed
+# status at both ends has the mount and its connections, and needs no privilege.
 ctl_status()
 {
 	local before shown after
@@ -116,7 +116,7 @@ ctl_status()
 	says 'Connection' setpriv --reuid 65534 --regid 65534 --clear-groups $CTL status
 }
 
-# same_bytes N: what the client has sent is what the server has received, and more than N
+# same_bytes N: the server has received the bytes that the client has sent, more than N
 same_bytes()
 {
 	local sent
@@ -336,7 +336,7 @@ grows() { [ "$(growth ctl $1)" -gt 0 ]; }
 
 DEVICE_HOST=203.0.113.9
 
-# device_does WHAT N: tell the device in memory of kunit/ to fail
+# device_does WHAT N: make the device in memory of kunit/ fail
 device_does() { echo "$1 $2" >/sys/module/rpcrdma_memdev/parameters/control; }
 
 device_mount() { HOST=$DEVICE_HOST NETNS='' do_mount 4.2 /mnt-device; }
@@ -375,7 +375,7 @@ ctl_accepts()
 	device_down
 }
 
-# What a device refuses is counted: to post, to map, to allocate MRs, to stop a queue pair. Each
+# A device that fails to post, to map, to allocate MRs or to stop a queue pair is counted. Each
 # time the mount works again afterwards.
 ctl_device()
 {
