@@ -7,8 +7,8 @@
  * name does not change, even if the code has another word, such as MR for "region".
  *
  * Each part of a connection sets the figures that it has. The caller holds the lock of
- * that part, or passes a copy. Each group of numbers is therefore consistent, but different groups may be
- * of different moments.
+ * that part, or passes a copy. Each group of numbers is therefore consistent, but
+ * different groups may be of different moments.
  */
 #include <rpcrdma/figures.h>
 #include <rpcrdma/limits.h>

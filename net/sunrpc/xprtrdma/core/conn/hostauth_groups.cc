@@ -3,10 +3,10 @@
  * The groups of RFC 7919 for Diffie-Hellman in host authentication (WP 9).
  *
  * The core has the primes, the order in which a server prefers the groups, and the
- * check of the peer's public value. The host only computes. A handshake without a group is the group RPCRDMA_AUTH_NO_GROUP, whose public
- * values are empty: it needs no case of its own. A mode that requires Diffie-Hellman
- * leaves this group out, and so does not find one in common with a peer that has no
- * other.
+ * check of the peer's public value. The host only computes. A handshake without
+ * Diffie-Hellman has the group RPCRDMA_AUTH_NO_GROUP with empty public values, so that
+ * the code has no special case for it. A mode that requires Diffie-Hellman leaves this
+ * group out, and so does not find one in common with a peer that has no other.
  *
  * The check of public values is not constant in time: they are not secret.
  */
