@@ -321,7 +321,8 @@ trap 'exit 130' INT TERM HUP
 life_limit=$((60 * TIMEOUT_SCALE))
 declare -A life=() life_since=()
 
-# Return 0 if a processor of the guest has stopped, and set stopped to its number.
+# Return 0 if a processor of the guest has stopped, and set stopped to its number, or to
+# nothing.
 processor_stopped()
 {
 	local f sign
@@ -336,6 +337,7 @@ processor_stopped()
 			return 0
 		fi
 	done
+	stopped=
 	return 1
 }
 
@@ -374,7 +376,6 @@ for attempt in 1 2; do
 			kill -KILL $machine
 			break
 		fi
-		stopped=
 		sleep 0.5
 	done
 	wait $machine 2>/dev/null && machine_status=0 || machine_status=$?
