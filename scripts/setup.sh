@@ -31,7 +31,7 @@ check=(ccache g++ cmake pkg-config libgtest-dev clang libclang-rt-14-dev clang-f
        libibverbs-dev librdmacm-dev ibverbs-providers
        linux-source-6.1 xz-utils bc bison flex libelf-dev libssl-dev
        lintian rpmlint man-db openssl debootstrap debian-archive-keyring pahole zstd
-       systemd udev nftables iputils-ping tshark bpftrace)
+       systemd udev nftables iputils-ping tshark bpftrace libglib2.0-dev)
 # A big-endian processor, and guests of arm64
 matrix=(g++-s390x-linux-gnu qemu-user-static qemu-system-arm libc6-dev-arm64-cross)
 
