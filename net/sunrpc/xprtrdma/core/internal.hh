@@ -129,13 +129,6 @@ void close_connection(struct rpcrdma_conn *conn, const char *why);
  */
 u32 largest_segment(const struct rpcrdma_lists *lists);
 
-/*
- * Count a complete message, or the last one of a continued message, as sent,
- * and finish its header.
- */
-void stamp_whole(struct rpcrdma_conn *conn, enum rpcrdma_kind kind,
-		 void *header);
-
 /* Count a complete Call or Reply that was received. */
 void count_received(struct rpcrdma_conn *conn, enum rpcrdma_kind kind,
 		    enum rpcrdma_format format,

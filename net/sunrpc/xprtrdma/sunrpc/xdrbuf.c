@@ -180,3 +180,15 @@ u32 rpcrdma_xdr_copy_parts_in(const struct xdr_buf *buf, u32 offset,
 {
 	return rpcrdma_xdr_copy(buf, offset, len, (u8 *)from, true);
 }
+
+void rpcrdma_xdr_copy_reduced(const struct xdr_buf *buf,
+			      const struct rpcrdma_call_plan *plan, void *to)
+{
+	u32 before = rpcrdma_plan_before(plan, buf->len, buf->head[0].iov_len);
+	u32 after = plan->inline_length - before;
+
+	rpcrdma_xdr_copy_out(buf, 0, before, to);
+	if (after)
+		rpcrdma_xdr_copy_parts_out(buf, buf->len - after, after,
+					   to + before);
+}

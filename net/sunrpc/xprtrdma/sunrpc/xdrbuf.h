@@ -87,27 +87,22 @@ static inline u32 rpcrdma_xdr_copy_in(const struct xdr_buf *buf, u32 offset,
 	return rpcrdma_xdr_copy_parts_in(buf, offset, from, len);
 }
 
+/* rpcrdma_xdr_copy_call() of a Call of which an item is left out */
+void rpcrdma_xdr_copy_reduced(const struct xdr_buf *buf,
+			      const struct rpcrdma_call_plan *plan, void *to);
+
 /*
  * Copy what is sent inline of the Call in @buf to @to, which has space for
  * @plan->inline_length bytes.
  */
-static __always_inline void
-rpcrdma_xdr_copy_call(const struct xdr_buf *buf,
-		      const struct rpcrdma_call_plan *plan, void *to)
+static inline void rpcrdma_xdr_copy_call(const struct xdr_buf *buf,
+					 const struct rpcrdma_call_plan *plan,
+					 void *to)
 {
-	u32 before, after;
-
-	/* Fast path: nothing is left out. */
-	if (likely(plan->inline_length == buf->len)) {
+	if (likely(plan->inline_length == buf->len))
 		rpcrdma_xdr_copy_out(buf, 0, buf->len, to);
-		return;
-	}
-	before = rpcrdma_plan_before(plan, buf->len, buf->head[0].iov_len);
-	after = plan->inline_length - before;
-	rpcrdma_xdr_copy_out(buf, 0, before, to);
-	if (after)
-		rpcrdma_xdr_copy_parts_out(buf, buf->len - after, after,
-					   to + before);
+	else
+		rpcrdma_xdr_copy_reduced(buf, plan, to);
 }
 
 #endif /* RPCRDMA_XDRBUF_H */

@@ -40,6 +40,7 @@
 #include "hostauth.hh"
 #include "../wire/properties.hh"
 #include "receive_pool.hh"
+#include "stamp.hh"
 #include "version1.hh"
 
 namespace rpcrdma
@@ -129,15 +130,6 @@ bool waits_for_window(const struct rpcrdma_conn *conn, u32 waits)
 	    (message && conn->tx_open == RPCRDMA_KIND_CALL + 1))
 		return !room_for_call(conn);
 	return message && window_left(conn) <= 0;
-}
-
-/* Finish a message's header and count it as sent. */
-void stamp(struct rpcrdma_conn *conn, void *header)
-{
-	const u32 credit = advertise(conn);
-
-	v2::store_credits(span<RPCRDMA_V2_PREFIX, u8>{ header }, credit,
-			  conn->received);
 }
 
 /* Stamp a control message that is not a credit grant. */
@@ -257,19 +249,6 @@ void close_connection(struct rpcrdma_conn *conn, const char *why)
 		return;
 	conn->state = RPCRDMA_CONN_CLOSING;
 	conn->reason = why;
-}
-
-void stamp_whole(struct rpcrdma_conn *conn, enum rpcrdma_kind kind,
-		 void *header)
-{
-	if (conn->version == RPCRDMA_VERS_1) {
-		v1::stamp(conn, kind, header);
-		return;
-	}
-	stamp(conn, header);
-	conn->last_nongrant = conn->sent;
-	conn->last_complete = conn->sent;
-	conn->tx_open = 0;
 }
 
 u32 due_events(struct rpcrdma_conn *conn)

@@ -7,6 +7,7 @@
 #define RPCRDMA_CORE_SEND_QUEUE_HH
 
 #include "../conn/credits.hh"
+#include "../conn/stamp.hh"
 #include "../wire/list_codec.hh"
 
 namespace rpcrdma
