@@ -4,10 +4,14 @@
 # Check that the patch for Wireshark's built-in dissector applies to its source, and adds no
 # compiler warning.
 #
-#   packet-rpcrdma.sh [SOURCE]
+#   packet-rpcrdma.sh [SOURCE [OUTPUT]]
 #
 #   SOURCE   Wireshark's source tree; by default that of this host's Debian, which is
 #            downloaded once (46 MB) and kept in the cache. libglib2.0-dev is needed.
+#   OUTPUT   where to put the patched packet-rpcrdma.c
+#
+# The patch is written for Wireshark's master branch; the source of an earlier release is
+# adapted here.
 #
 # Exit status: 3 if the archive cannot be reached.
 set -euo pipefail
@@ -49,6 +53,10 @@ source=${1:-$CACHE/wireshark}
 mkdir -p "$work/new/epan/dissectors" "$work/config"
 cp "$source/$file" "$work/new/$file"
 patch -d "$work/new" -p1 <"$here/packet-rpcrdma.patch"
+# In earlier releases an identifier is -1 until it is registered: otherwise Wireshark ends.
+if grep -q '^static int proto_rpcordma = -1;' "$source/$file"; then
+	sed -i 's/^\(static int \(hf\|ett\)_rpcordma2_[a-z_]*\);$/\1 = -1;/' "$work/new/$file"
+fi
 # The results of Wireshark's own configuration
 printf '#define VERSION "0"\n#define HAVE_PLUGINS 1\n' >"$work/config/config.h"
 printf '#define WIRESHARK_VERSION_MAJOR 0\n#define WIRESHARK_VERSION_MINOR 0\n' >"$work/config/ws_version.h"
@@ -66,4 +74,5 @@ compile "$source/$file" || { echo "it does not compile without the patch"; exit 
 before=$(cat "$work/warnings")
 compile "$work/new/$file" || { echo "it does not compile"; exit 1; }
 [ "$(cat "$work/warnings")" = "$before" ] || { grep 'warning:' "$work/said" >&2; echo "it has warnings"; exit 1; }
+[ $# -lt 2 ] || cp "$work/new/$file" "$2"
 echo "it applies and compiles"
