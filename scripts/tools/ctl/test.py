@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""Tests of rpcrdma-ctl on a made-up host: files below a folder, programs and netlink.
+"""Tests of rpcrdma-ctl on a simulated host: files below a folder, programs and netlink.
 
 Prints "ok NAME" or "not ok NAME" for each test, as "make check" reads it.
 """
@@ -45,7 +45,7 @@ device 192.0.2.1:/export mounted on /mnt with fstype nfs4 statvers=1.1
 
 
 def connection(**changes):
-    """Return a good connection of a client, with changes."""
+    """Return a client's connection without a fault, changed as given."""
     numbers = dict.fromkeys(NAMES, 0)
     numbers.update(send_inline=16384, recv_inline=16384, sent=500, limit=564,
                    received=500, advertised=564, calls_inline=490)
@@ -87,7 +87,7 @@ class Family:
 
 
 class Host(System):
-    """A host with nothing wrong."""
+    """A host without a fault."""
 
     def __init__(self, folder):
         super().__init__(folder)
@@ -95,12 +95,12 @@ class Host(System):
                      "ib_core": {"filename": f"/lib/modules/{KERNEL}/kernel/ib_core.ko"}}
         self.family = Family()
         self.route = "192.0.2.1 dev eth0 src 192.0.2.2"
-        self.lost = None        # bytes of a packet's data from which on it is lost
+        self.lost = None        # packets with at least this many bytes of data are lost
         self.ran = []
-        self.failing = ()       # programs
+        self.failing = ()       # programs that fail
         self.missing = ()
         self.starts = lambda: None
-        self.keys = {}          # serial of a namespace's keys, by name
+        self.keys = {}          # serial numbers of a namespace's keys, by name
         self.added = {}
         self.is_root = lambda: True
         self.file("/proc/sys/kernel/osrelease", KERNEL)
@@ -131,7 +131,7 @@ class Host(System):
         path.write_text(text + "\n", encoding="utf-8")
 
     def network(self, namespace):
-        """Be in a network namespace. That of the host is net:[1]."""
+        """Set the network namespace of this process. The host's is net:[1]."""
         for process, name in (("1", "net:[1]"), ("self", namespace)):
             link = pathlib.Path(self.path(f"/proc/{process}/ns/net"))
             link.parent.mkdir(parents=True, exist_ok=True)
@@ -200,7 +200,7 @@ class Test(unittest.TestCase):
 
 
 class Doctor(Test):
-    """Each finding is there for its cause, and no other one is."""
+    """Each cause leads to its finding, and to no other one."""
 
     def only(self, *names):
         self.assertEqual(self.names(), list(names))
@@ -370,7 +370,7 @@ class Doctor(Test):
     def test_small_window(self):
         self.with_numbers(limit=502)
         self.only("small-window")
-        # Modulo 2^32, and with those that wait for Replies
+        # The counts wrap at 2^32. Outstanding Calls are part of the window.
         self.with_numbers(limit=10, sent=(1 << 32) - 10)
         self.only()
         self.with_numbers(limit=502, outstanding=60)
@@ -381,7 +381,7 @@ class Doctor(Test):
         self.only("small-threshold")
 
     def test_many(self):
-        """What is true of many connections is one finding."""
+        """The same fault on many connections is one finding."""
         small = connection(numbers={"recv_inline": 4096})
         other = connection(numbers={"recv_inline": 1024})
         self.host.family.answers["connections"] = [small, other, small]
@@ -400,7 +400,7 @@ class Doctor(Test):
             self.only(name.replace("_", "-"))
 
     def test_one_of_them(self):
-        """A single event is in the singular."""
+        """A count of one is printed in the singular."""
         for name, what in (("refused_no_memory", "1 client was rejected"),
                            ("connects_failed", "1 attempt to connect has failed"),
                            ("accepts_failed", "1 connect request failed"),
@@ -461,7 +461,7 @@ class Doctor(Test):
         self.only("auth-revoked")
 
     def test_auth_of_a_namespace(self):
-        """Keys of a network namespace have their own type, and count in that namespace only."""
+        """Keys of a network namespace have their own type, and are used in it only."""
         self.require("host_auth")
         self.key(kind="rpcrdma")
         self.only("auth-no-secret")
@@ -477,7 +477,7 @@ class Doctor(Test):
         self.only("auth-no-secret")
 
     def test_auth_identity_of_a_namespace(self):
-        """A key has the identity, and cannot be read: any usable secret may be of it."""
+        """The identity is a key, which cannot be read: any usable secret may be its secret."""
         self.require("host_auth")
         self.host.network("net:[2]")
         self.host.keys["rpcrdma-identity"] = 5
@@ -504,7 +504,7 @@ class Doctor(Test):
 
 
 class Secrets(unittest.TestCase):
-    """The files of secrets, and who has access to them"""
+    """The files of secrets and their access permissions"""
 
     def setUp(self):
         Test.setUp(self)
@@ -530,14 +530,14 @@ class Secrets(unittest.TestCase):
         self.assertEqual(list(self.host.added), [("logon", "rpcrdma:a.test")])
 
     def test_load(self):
-        # Bytes are secrets, not lines.
+        # All bytes of a file are the secret, including a newline.
         self.secret("b.test", b"\0 16 bytes and \xff\n")
         self.secret(".b.test.swp", b"not a secret, but a file of an editor", 0o644)
         self.assertEqual(self.load(), (0, "2 secrets loaded\n"))
         self.assertEqual(self.host.added,
                          {("logon", "rpcrdma:a.test"): b"0123456789abcdef",
                           ("logon", "rpcrdma:b.test"): b"\0 16 bytes and \xff\n"})
-        # No argument of a program has a secret.
+        # No argument of a program contains a secret.
         self.assertNotIn("0123456789abcdef", str(self.host.ran))
 
     def test_namespace(self):
@@ -567,7 +567,7 @@ class Secrets(unittest.TestCase):
         self.assertIn("nothing is loaded: it does not belong to root", text)
 
     def test_folder(self):
-        """Who can write to the folder can replace secrets, and needs no access to files."""
+        """A user who can write to the folder can replace secrets without access to the files."""
         for mode in (0o720, 0o702, 0o777):
             self.folder.chmod(mode)
             code, text = self.load()
@@ -604,9 +604,9 @@ class Secrets(unittest.TestCase):
         self.assertIn("install keyutils", text)
 
     def test_unit(self):
-        """systemd accepts the unit, which calls what is installed."""
+        """systemd accepts the unit, which calls the installed program."""
         if not shutil.which("systemd-analyze"):
-            self.skipTest("there is no systemd-analyze")
+            self.skipTest("systemd-analyze is not installed")
         folder = pathlib.Path(self.host.path("/unit"))
         subprocess.run(["make", "-s", "-C", str(HERE), "install", f"DESTDIR={folder}",
                         "PREFIX=/usr"], check=True)
@@ -629,7 +629,7 @@ class Counters(unittest.TestCase):
         core = (TOP / "net/sunrpc/xprtrdma/core/conn/counters.cc").read_text("utf-8")
         names = set(re.findall(r'\{ "(\w+)", "\w+", RPCRDMA_COUNTER \}', core))
         self.assertLessEqual(set(doctor.COUNTED), names)
-        # Those that are no trouble
+        # Counters that do not indicate a fault
         self.assertEqual(names - set(doctor.COUNTED),
                          {"opened", "closed", "fallbacks", "rejects_stale",
                           "auths_started", "auths_done", "auths_dh"})
@@ -689,7 +689,7 @@ class Decode(unittest.TestCase):
         self.assertTrue(result["fallback"])
         self.assertEqual(result["id"], 7)
         self.assertEqual((result["auth"], result["identity"]), ("authenticated", "client.test"))
-        # More numbers than names: a newer module
+        # A newer module sends more numbers than this program has names.
         self.assertEqual(result["numbers"], {"a": 1, "b": 2})
 
     def test_malformed(self):
@@ -755,7 +755,7 @@ class Top(Test):
                          (150, 10, 4096, 3))
         self.assertEqual(row["credits"], (1 << 32) - 790)
         self.assertEqual(top.rates([later], [connection()], 2.0)[0]["calls"], 0)
-        # Another connection between the same ports
+        # A new connection between the same ports starts at 0.
         row = top.rates([connection(id=1)], [dict(later, id=2)], 2.0)[0]
         self.assertEqual(row["calls"], 395)
 
@@ -769,7 +769,7 @@ class Top(Test):
                          (2048, 0, 5, 2.5))
 
     def test_round_trips(self):
-        """Those of a mount are shown with the connection to its server."""
+        """The round-trip time of a mount is shown with the connection to its server."""
         mounts = self.host.mounts()
         connections = [connection(), connection(role="server")]
         self.host.file("/proc/self/mountstats",
@@ -853,7 +853,7 @@ class Reload(Test):
                                  ("modprobe", "rpcrdma"), ("systemctl", "start")])
 
     def test_unit_without_rdma(self):
-        """The listener is not in nfs.conf: it is added as it was."""
+        """If the listener is not in nfs.conf, reload adds it again."""
         self.serve()
         self.host.starts = lambda: self.host.file("/proc/fs/nfsd/portlist", "tcp 2049")
         self.run_tool("reload")
@@ -864,7 +864,7 @@ class Reload(Test):
         self.host.failing = ("systemctl",)
         self.assertEqual(self.run_tool("reload")[0], 0)
         self.assertEqual(self.host.read("/proc/fs/nfsd/threads"), "8")
-        # The last of its two listeners
+        # The file contains the last line that was written to it.
         self.assertEqual(self.host.read("/proc/fs/nfsd/portlist"), "tcp 2049")
 
     def test_in_use(self):
@@ -918,7 +918,10 @@ class Completion(unittest.TestCase):
 
 
 class Recipes(unittest.TestCase):
-    """The made-up host above proves what the doctor says, a recipe in a guest that it sees it."""
+    """
+    Each finding has a test in a guest, too. The simulated host above shows what the doctor
+    concludes; the guest shows that the kernel's files lead to it.
+    """
 
     def test_provoked(self):
         source = pathlib.Path(doctor.__file__).read_text(encoding="utf-8")

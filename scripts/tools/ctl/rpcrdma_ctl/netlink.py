@@ -19,7 +19,7 @@ GENL_ID_CTRL, CTRL_CMD_GETFAMILY = 16, 3
 CTRL_ATTR_FAMILY_ID, CTRL_ATTR_FAMILY_NAME, CTRL_ATTR_MCAST_GROUPS = 1, 2, 7
 CTRL_ATTR_MCAST_GRP_NAME, CTRL_ATTR_MCAST_GRP_ID = 1, 2
 
-# As in include/uapi/linux/rpcrdma_netlink.h
+# Names in the order of their numbers in include/uapi/linux/rpcrdma_netlink.h
 COMMANDS = ["number-get", "counter-get", "connection-get", "connection-ntf", "listener-get"]
 SETS = {
     "number": ["name", "unit", "kind", "value", "pad"],
@@ -31,7 +31,7 @@ SETS = {
 
 
 class Unavailable(Exception):
-    """The loaded module has no such family, or none is loaded."""
+    """The module is not loaded, or it has no such family."""
 
 
 def attributes(data):
@@ -63,7 +63,7 @@ def address(data):
 
 
 def text(where):
-    """Return an address and port as they are written in a URL."""
+    """Return an address and port in the notation of a URL."""
     if not where:
         return "?"
     host = where["address"]
@@ -177,7 +177,7 @@ class Netlink:
         return self._dump("connection-get", "connection")
 
     def events(self):
-        """Yield connections that open or close, as they do."""
+        """Yield each connection when it opens or closes."""
         self.connections()
         self.socket.setsockopt(SOL_NETLINK, NETLINK_ADD_MEMBERSHIP, self.groups[GROUP])
         while True:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What this host says about itself: files below a root, programs, and netlink."""
+"""The state of this host: files below a root, output of programs, and netlink."""
 
 import configparser
 import glob
@@ -10,12 +10,12 @@ import subprocess
 from . import netlink
 
 MODULE = "rpcrdma"
-# The exit status of a program that there is not, as in a shell
+# Exit status if a program is not installed, as in a shell
 NO_PROGRAM = 127
 
 
 class System:
-    """Files are read below root, so that a test can provide them."""
+    """Reads files below root, so that a test can provide them."""
 
     def __init__(self, root="/"):
         self.root = root
@@ -48,7 +48,7 @@ class System:
             return None
 
     def run(self, *command, given=b""):
-        """Return the exit status of a program that gets an input, and its output."""
+        """Run a program with an optional input. Return its exit status and its output."""
         try:
             done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                   input=given, check=False, timeout=30)
@@ -80,7 +80,7 @@ class System:
         return fields
 
     def module(self):
-        """Return what is loaded and what is installed."""
+        """Return the loaded module and the installed ones."""
         folder = f"/sys/module/{MODULE}"
         loaded = None
         if self.exists(folder):
@@ -111,8 +111,8 @@ class System:
 
     def identity(self):
         """
-        Return the identity of this host in host authentication, or "" if a key has it, which
-        cannot be read.
+        Return the identity of this host in host authentication. Return "" if it is the payload
+        of a key, because the key cannot be read.
         """
         if self.key_type() == "rpcrdma" and \
            not self.run("keyctl", "search", "@u", "rpcrdma", "rpcrdma-identity")[0]:
@@ -121,9 +121,9 @@ class System:
 
     def in_initial_network(self):
         """
-        Return whether this is the host's network namespace. Secrets of other ones are keys of
-        the type "rpcrdma". A container with processes of its own cannot tell, but its root
-        does not see the keys of the host's root.
+        Return whether this is the host's network namespace. Secrets of other namespaces are
+        keys of type "rpcrdma". In a container with its own PID namespace the answer is always
+        true, but the container's root does not see the keys of the host's root.
         """
         return self.link("/proc/self/ns/net") == self.link("/proc/1/ns/net")
 
@@ -132,9 +132,9 @@ class System:
 
     def secrets(self):
         """
-        Return the secrets, whichever network namespace they are for: identity, type of the key,
-        length, which is 0 if it is revoked or has expired, and whether they are used in this
-        namespace. Only root sees them: without any key, it is not known whether there are some.
+        Return the secrets of all network namespaces: identity, type of the key, length, and
+        whether the secret is used in this namespace. The length is 0 if the key is revoked or
+        has expired. Only root sees every key. Return None for another user who sees none.
         """
         result = []
         for line in (self.read("/proc/keys") or "").splitlines():
@@ -150,22 +150,22 @@ class System:
         return result if result or self.is_root() else None
 
     def _is_found(self, serial, kind, identity):
-        """Return whether the module finds this key for this namespace."""
+        """Return whether the module uses this key in this namespace."""
         if kind != self.key_type():
             return False
         if kind == "logon":
             return True
-        # Namespaces can have keys with the same name: the kernel finds the own one.
+        # Keys of several namespaces can have the same name. The kernel finds this namespace's.
         status, output = self.run("keyctl", "search", "@u", kind, f"rpcrdma:{identity}")
         return not status and output.strip().isdigit() and int(output) == int(serial, 16)
 
     def add_secret(self, identity, secret):
-        """Load a secret for this network namespace. Return what is wrong, or None."""
+        """Load a secret for this network namespace. Return an error message, or None."""
         kind = self.key_type()
         status, output = self.run("keyctl", "padd", kind, f"rpcrdma:{identity}", "@u",
                                   given=secret)
         if status == NO_PROGRAM:
-            return "there is no keyctl: install keyutils"
+            return "keyctl is not installed: install keyutils"
         if status and kind == "rpcrdma" and not self.exists(f"/sys/module/{MODULE}"):
             return "a network namespace needs the module for it: modprobe rpcrdma"
         return output.strip() if status else None
@@ -178,9 +178,9 @@ class System:
 
     def devices(self):
         """
-        Return the RDMA devices with their ports. By default the kernel shows devices in every
-        network namespace. A device with interfaces in other ones only is of no use here, and is
-        left out.
+        Return the RDMA devices with their ports. By default the kernel shows each device in
+        every network namespace. A device that only has interfaces in other namespaces cannot
+        be used here, and is left out.
         """
         devices = [self._device(name) for name in self.list("/sys/class/infiniband/*")]
         return [device for device in devices if device]
@@ -198,7 +198,7 @@ class System:
         for name in self.list(f"{folder}/gids/*"):
             index = os.path.basename(name)
             gid = self.read(name)
-            # Most entries of a table are empty, and soft-RoCE has 1024.
+            # Skip empty entries first, because soft-RoCE's table has 1024 of them.
             if not gid or not gid.replace(":", "").strip("0"):
                 continue
             kind = self.read(f"{folder}/gid_attrs/types/{index}")
@@ -225,7 +225,10 @@ class System:
         return int(self.read(f"/sys/class/net/{netdev}/mtu") or 0)
 
     def mtu_towards(self, host, local):
-        """Return the MTU of the interface towards a host; 0: none, or this host; None: no ip."""
+        """
+        Return the MTU of the interface towards a host. Return 0 if there is no route or the
+        host is this one, and None if ip is not installed.
+        """
         command = ["ip", "-o", "route", "get", host] + (["from", local] if local else [])
         status, output = self.run(*command)
         if status == NO_PROGRAM:
@@ -234,7 +237,10 @@ class System:
         return self.mtu(match[1]) if match and not status and match[1] != "lo" else 0
 
     def ping(self, host, size):
-        """Return whether a host answers a packet of size bytes of data; None: ping cannot run."""
+        """
+        Return whether a host answers a packet with size bytes of data. Return None if ping
+        cannot run.
+        """
         status, _ = self.run("ping", "-n", "-q", "-c", "2", "-W", "1", "-M", "do",
                              "-s", str(size), host)
         return {0: True, 1: False}.get(status)
@@ -257,7 +263,7 @@ class System:
         return result
 
     def _options(self):
-        """Return the options of each mount point, which mountstats has without addr."""
+        """Return the options of each mount point. The ones in mountstats lack addr."""
         result = {}
         for line in (self.read("/proc/self/mounts") or "").splitlines():
             words = line.split()

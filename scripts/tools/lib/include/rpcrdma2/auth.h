@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * Host authentication of a connection (version 2): both ends prove, while it opens, that
- * they know the same secret. The library has the handshake; the caller has the secrets,
- * random numbers and HMACs.
+ * Host authentication of a connection (version 2): while it opens, both ends prove that
+ * they know the same secret. The library performs the handshake. The caller provides the
+ * secrets, random numbers and HMACs.
  */
 #ifndef RPCRDMA2_AUTH_H
 #define RPCRDMA2_AUTH_H
@@ -15,9 +15,9 @@ extern "C" {
 
 /* Values of struct rpcrdma2_auth_config.mode */
 enum {
-	RPCRDMA2_AUTH_NONE = 0,		/* take no part */
-	RPCRDMA2_AUTH_OFFER = 1,	/* if the peer takes part, too */
-	RPCRDMA2_AUTH_REQUIRE = 2,	/* no connection without it */
+	RPCRDMA2_AUTH_NONE = 0,		/* not used */
+	RPCRDMA2_AUTH_OFFER = 1,	/* used if the peer supports it */
+	RPCRDMA2_AUTH_REQUIRE = 2,	/* required of the peer */
 };
 
 /* Hash functions of the HMAC */
@@ -36,23 +36,24 @@ enum {
 };
 
 #define RPCRDMA2_AUTH_NONCE_OCTETS 32
-/* Bytes of the longest proof and identity, and of the shortest secret */
+/* Maximum bytes of a proof and of an identity, minimum bytes of a secret */
 #define RPCRDMA2_AUTH_MAX_PROOF 64
 #define RPCRDMA2_AUTH_MAX_IDENTITY 128
 #define RPCRDMA2_AUTH_MIN_SECRET 16
-/* Bytes of the longest public value in a group */
+/* Maximum bytes of a public value in a group */
 #define RPCRDMA2_AUTH_MAX_PUBLIC 512
 
 /**
- * struct rpcrdma2_auth_config - What host authentication is set up with
+ * struct rpcrdma2_auth_config - Configuration of host authentication
  * @mode: RPCRDMA2_AUTH_*
  * @own: identity of this end: 1 to 128 printable ASCII characters without spaces;
  *	copied
  * @peer: the identity that the peer must have, or NULL for any; copied
  * @nonce: bytes from a cryptographic random number generator, new for each
  *	connection
- * @dh: Diffie-Hellman in the handshake: RPCRDMA2_AUTH_NONE, RPCRDMA2_AUTH_OFFER if both
- *	ends have a group in common, RPCRDMA2_AUTH_REQUIRE
+ * @dh: Diffie-Hellman in the handshake: RPCRDMA2_AUTH_NONE: not used;
+ *	RPCRDMA2_AUTH_OFFER: used if both ends support a common group;
+ *	RPCRDMA2_AUTH_REQUIRE: required of the peer
  * @groups: mask of the groups in which the caller can compute
  */
 struct rpcrdma2_auth_config {
@@ -64,7 +65,7 @@ struct rpcrdma2_auth_config {
 	uint32_t groups;
 };
 
-/* A part of the input of an HMAC */
+/* A range of the input of an HMAC */
 struct rpcrdma2_auth_piece {
 	const void *data;
 	uint32_t length;
@@ -73,12 +74,12 @@ struct rpcrdma2_auth_piece {
 /**
  * struct rpcrdma2_auth_dh - A Diffie-Hellman exchange
  * @group: RPCRDMA2_AUTH_NO_GROUP or RPCRDMA2_AUTH_FFDHE*
- * @length: bytes of each number but the private value: big-endian, with leading zeros
+ * @length: bytes of each number except the private value: big-endian, with leading zeros
  * @private_length: random bytes of the private value
  * @prime: prime of the group; its generator is 2
- * @peer_public: public value of the peer, from 2 to @prime - 2; NULL: generate a private
- *	value, keep it until the next request of this connection, and answer with its
- *	public value
+ * @peer_public: public value of the peer, from 2 to @prime - 2. If NULL, generate a
+ *	private value, keep it until the next request of this connection, and answer with
+ *	its public value.
  * @client_public: public value of the client
  */
 struct rpcrdma2_auth_dh {
@@ -91,15 +92,16 @@ struct rpcrdma2_auth_dh {
 };
 
 /**
- * struct rpcrdma2_auth_request - What the callback "auth" is asked
+ * struct rpcrdma2_auth_request - A request to the callback "auth"
  * @identity: the client's identity, which is the name of the secret at both ends
  * @server: the server's identity
- * @hash: 0: is there a secret? Or, with a group, see there. Otherwise compute both proofs
- *	with this hash function, RPCRDMA2_AUTH_SHA*.
+ * @hash: if not 0, compute both proofs with this hash function, RPCRDMA2_AUTH_SHA*. If 0
+ *	and @dh.group is 0, only check that a secret exists. If 0 in a group, see
+ *	@dh.peer_public.
  * @proof_length: bytes of a proof
- * @input: of both proofs: their pieces are the HMAC's input, one after the other; in a
- *	group, followed by @dh.client_public and by the shared secret
- * @dh: Diffie-Hellman, which only a configuration with groups needs
+ * @input: for each of both proofs, the ranges that are the HMAC's input, in order. In a
+ *	group, @dh.client_public and the shared secret follow them.
+ * @dh: Diffie-Hellman; used only if the configuration has groups
  */
 struct rpcrdma2_auth_request {
 	const char *identity;
@@ -111,7 +113,7 @@ struct rpcrdma2_auth_request {
 };
 
 /**
- * struct rpcrdma2_auth_answer - What the callback "auth" answers
+ * struct rpcrdma2_auth_answer - The answer of the callback "auth"
  * @proof: the HMACs of both inputs
  * @public_value: public value in a group
  */
@@ -121,9 +123,9 @@ struct rpcrdma2_auth_answer {
 };
 
 /**
- * enum rpcrdma2_auth_status - What the callback "auth" returns
- * @RPCRDMA2_AUTH_FOUND: there is a secret, and the answer is filled
- * @RPCRDMA2_AUTH_UNKNOWN: there is no secret that may be used
+ * enum rpcrdma2_auth_status - Return values of the callback "auth"
+ * @RPCRDMA2_AUTH_FOUND: the secret exists, and the answer is filled
+ * @RPCRDMA2_AUTH_UNKNOWN: no usable secret exists
  * @RPCRDMA2_AUTH_UNAVAILABLE: the HMACs cannot be computed at present
  */
 enum rpcrdma2_auth_status {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * The codec: messages of versions 1 and 2, field by field. It has no state, and
- * no limit but the length of the message.
+ * The codec converts between the bytes of a message and its fields, in versions 1
+ * and 2. It keeps no state, and the length of the message is its only limit.
  *
- * Lengths and offsets are in bytes. Integers are in host order everywhere but in
- * the message buffers. A buffer needs no alignment.
+ * Lengths and offsets are in bytes. Integers are in host byte order, except in the
+ * message buffers. A buffer needs no alignment.
  */
 #ifndef RPCRDMA2_CODEC_H
 #define RPCRDMA2_CODEC_H
@@ -35,7 +35,7 @@ enum {
 	RPCRDMA2_TPMORE = 4,
 };
 
-/* Codes of RPCRDMA2_ERROR: version 2's; version 1 has the first two. */
+/* Codes of RPCRDMA2_ERROR in version 2; version 1 has only the first two */
 enum {
 	RPCRDMA2_CODE_VERS = 1,
 	RPCRDMA2_CODE_BAD_XDR = 2,	/* version 1: ERR_CHUNK */
@@ -61,12 +61,12 @@ enum {
 #define RPCRDMA2_PROP_REASSEMBLY 0xF0000002u
 
 /**
- * struct rpcrdma2_msg - The fields of a message that are not in lists
+ * struct rpcrdma2_msg - The fields of a message, except the items of its lists
  * @xid: rdma_xid
  * @version: rdma_vers
  * @credit: rdma_credit
  * @type: rdma_htype, or version 1's rdma_proc
- * @flags: rdma_flags, reserved ones included; version 2
+ * @flags: rdma_flags, including reserved ones; version 2
  * @received: rdma_received; version 2
  * @inv_handle: rdma_inv_handle; MSG and NOMSG of version 2
  * @align: rdma_align; MSGP
@@ -74,8 +74,8 @@ enum {
  * @code: RPCRDMA2_CODE_*; ERROR
  * @arg: the code's data; ERROR
  * @nr_args: number of words in @arg
- * @err_vers: not 0: an ERROR in the form that every version shares, without
- *	@flags and @received: the answer to a version that the sender lacks
+ * @err_vers: not 0: an ERROR in the form that all versions share, without @flags
+ *	and @received, which answers a version that the sender does not support
  * @nr_items: items of the lists, see struct rpcrdma2_item
  * @nr_reads: Read segments
  * @nr_writes: Write chunks
@@ -83,8 +83,8 @@ enum {
  * @nr_props: transport properties
  * @items_offset: where the lists begin
  * @payload_offset: where the header ends
- * @payload_length: what follows the header: in MSG and MSGP all or a part of an
- *	RPC message; in other types it is ignored
+ * @payload_length: bytes after the header. In MSG and MSGP they are an RPC message
+ *	or a fragment of one; in other types they are ignored.
  */
 struct rpcrdma2_msg {
 	uint32_t xid;
@@ -111,7 +111,7 @@ struct rpcrdma2_msg {
 };
 
 /**
- * struct rpcrdma2_fault - What is wrong with a message
+ * struct rpcrdma2_fault - The fault of a message
  * @error: enum rpcrdma2_error; 0: nothing
  * @offset: of the field that is wrong or missing
  */
@@ -125,16 +125,17 @@ struct rpcrdma2_fault {
  * @msg: filled with the fields before the fault, if there is one; others are 0
  * @pkt: the message
  * @length: of the message
- * @fault: filled with what is wrong; or NULL
+ * @fault: filled with the fault, if not NULL
  *
- * Checks the encoding of the whole header, lists and properties included, and
- * stops at the first fault. Numbers of chunks and segments, and their lengths,
+ * Checks the encoding of the complete header, including lists and properties, and
+ * stops at the first fault. The numbers of chunks and segments, and their lengths,
  * are not limited.
  *
- * The words of ERR_VERS have the place of version 2's flags and count. A message
- * is taken as ERR_VERS if it is 28 bytes long, has type ERROR and code VERS in
- * the fourth and fifth word, and its version is neither 1 nor 2; or is 2, and
- * the seventh word is 1. In version 1 this is the only form of that error.
+ * In ERR_VERS, the error code and the lowest version are where version 2 has flags
+ * and @received. A message is decoded as ERR_VERS if it is 28 bytes long, its
+ * fourth and fifth words are type ERROR and code VERS, and its version is neither 1
+ * nor 2, or is 2 with 1 in the seventh word. In version 1 this is the only form of
+ * that error.
  *
  * Return: 0, or the error in @fault.
  */
@@ -143,15 +144,15 @@ RPCRDMA2_EXPORT int rpcrdma2_msg_decode(struct rpcrdma2_msg *msg,
 					struct rpcrdma2_fault *fault);
 
 /**
- * rpcrdma2_msg_check() - Check the rules that a message can break by itself
+ * rpcrdma2_msg_check() - Check the rules that do not depend on other messages
  * @msg: as decoded without a fault
  * @pkt: the message
  * @length: of the message
- * @fault: filled with what is wrong; or NULL
+ * @fault: filled with the fault, if not NULL
  *
- * Checks flags, xids of control messages, error codes, the place of Read chunks,
- * and the length and direction of the payload. Rules that depend on other
- * messages, or on what the ends agreed on, are the connection's.
+ * Checks flags, xids of control messages, error codes, the positions of Read
+ * chunks, and the length and direction of the payload. Rules that depend on other
+ * messages, or on limits that the ends agreed on, are checked by the connection.
  *
  * Return: 0, or the error in @fault.
  */
@@ -161,11 +162,11 @@ RPCRDMA2_EXPORT int rpcrdma2_msg_check(const struct rpcrdma2_msg *msg,
 
 /**
  * enum rpcrdma2_item_kind - Kinds of items
- * @RPCRDMA2_ITEM_READ: a segment of a Read chunk. Segments of one position that
- *	follow each other are one chunk.
+ * @RPCRDMA2_ITEM_READ: a segment of a Read chunk. Consecutive segments of the same
+ *	position form one chunk.
  * @RPCRDMA2_ITEM_WRITE: begins a Write chunk of @count segments
  * @RPCRDMA2_ITEM_REPLY: begins the Reply chunk, of @count segments
- * @RPCRDMA2_ITEM_SEGMENT: a segment of the Write or Reply chunk that was begun
+ * @RPCRDMA2_ITEM_SEGMENT: a segment of the preceding Write or Reply chunk
  * @RPCRDMA2_ITEM_PROPERTY: a transport property
  */
 enum rpcrdma2_item_kind {
@@ -179,8 +180,8 @@ enum rpcrdma2_item_kind {
 /**
  * struct rpcrdma2_item - One item of chunk lists, or of a list of properties
  * @kind: enum rpcrdma2_item_kind
- * @offset: where it is in the message, with the word "one more follows" if it
- *	has one
+ * @offset: offset in the message, including the word "one more follows" if the
+ *	item has one
  * @octets: its length in the message
  * @position: READ: of the chunk in the unreduced RPC message
  * @count: WRITE, REPLY: segments
@@ -222,7 +223,7 @@ struct rpcrdma2_items {
  * rpcrdma2_items_begin() - Begin with the first item
  * @at: the iterator
  * @msg: as decoded
- * @pkt: the message, which must stay until the last item
+ * @pkt: the message, which must remain valid until the last item
  * @length: of the message
  */
 RPCRDMA2_EXPORT void rpcrdma2_items_begin(struct rpcrdma2_items *at,
@@ -234,8 +235,8 @@ RPCRDMA2_EXPORT void rpcrdma2_items_begin(struct rpcrdma2_items *at,
  * @at: the iterator
  * @item: the item; fields that its kind lacks are 0
  *
- * Return: 1 with an item; 0 at the end; an error, after which the iterator must
- * not be used. A message that was decoded without a fault has none.
+ * Return: 1 with an item; 0 at the end; or an error, after which the iterator must
+ * not be used. If the message was decoded without a fault, no error is returned.
  */
 RPCRDMA2_EXPORT int rpcrdma2_items_next(struct rpcrdma2_items *at,
 					struct rpcrdma2_item *item);
@@ -250,9 +251,9 @@ RPCRDMA2_EXPORT int rpcrdma2_items_next(struct rpcrdma2_items *at,
  *	not read.
  * @nr_items: number of @items
  *
- * The payload follows the header, and is the caller's. A message that was decoded
- * without a fault is encoded to the same header, except that the roundup of
- * properties is zeroed.
+ * The caller appends the payload to the header. A message that was decoded without
+ * a fault is encoded to the same header, except that the roundup of properties is
+ * zeroed.
  *
  * Return: length of the header; RPCRDMA2_ERR_BUFFER_SHORT;
  * RPCRDMA2_ERR_INVALID if such a message does not exist.
@@ -263,9 +264,9 @@ RPCRDMA2_EXPORT ptrdiff_t rpcrdma2_msg_encode(void *buf, size_t size,
 					      size_t nr_items);
 
 /**
- * struct rpcrdma2_field - One field of a message, for people
+ * struct rpcrdma2_field - One field of a message, to be printed
  * @name: as in the XDR of the specifications
- * @offset: where it is in the message
+ * @offset: offset in the message
  * @octets: its length
  * @value: of a field of at most 8 bytes
  * @text: the name of the value, or NULL
@@ -283,7 +284,7 @@ struct rpcrdma2_field {
  * @pkt: the message
  * @length: of the message
  * @each: the function, called in the order of the message. The words "one more
- *	follows" of lists, and the roundup of properties, are no fields.
+ *	follows" of lists and the roundup of properties are not fields.
  * @user: passed to @each
  * @fault: as in rpcrdma2_msg_decode(); fields before it were reported
  *
@@ -323,7 +324,7 @@ RPCRDMA2_EXPORT const char *rpcrdma2_prop_name(uint32_t id);
 #define RPCRDMA2_PRIVATE_OCTETS 8
 
 /**
- * struct rpcrdma2_private - The private message of connect requests and accepts
+ * struct rpcrdma2_private - The private message (RFC 8797) of a request or accept
  * @valid: decoded: not 0 if a message was present
  * @remote_invalidation: not 0 if the sender can invalidate remotely
  * @send_size: the largest message that the sender sends, 1024 to 262144
