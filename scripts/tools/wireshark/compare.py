@@ -4,9 +4,9 @@
 
     compare.py CAPTURE CONNECTIONS
 
-CAPTURE is a capture of the whole connection, CONNECTIONS a copy of
-/sys/kernel/debug/rpcrdma/connections from its end, in which the client has one connection.
-Prints the differences, and fails if there are any."""
+CAPTURE is a capture of the complete connection. CONNECTIONS is a copy of
+/sys/kernel/debug/rpcrdma/connections from the end of the capture, with one connection of the
+client. Prints the differences, and fails if there are any."""
 
 import collections
 import os
@@ -26,7 +26,7 @@ MSG, NOMSG, DONE, ERROR = 0, 1, 3, 4
 
 
 class Frame(dict):
-    """The fields of a frame, each a list of strings."""
+    """The fields of a frame; each is a list of strings."""
 
     def one(self, name, default=None):
         values = self["rpcrdma2." + name]
@@ -56,7 +56,7 @@ def host(address):
 
 
 def chunks_of(positions):
-    """The Read chunks: consecutive segments of one Position are one chunk."""
+    """Return the Read chunks. Consecutive segments of one Position are one chunk."""
     return sum(1 for i, p in enumerate(positions) if i == 0 or p != positions[i - 1])
 
 

@@ -6,12 +6,12 @@
 #
 #   packet-rpcrdma.sh [SOURCE [OUTPUT]]
 #
-#   SOURCE   Wireshark's source tree; by default that of this host's Debian, which is
-#            downloaded once (46 MB) and kept in the cache. libglib2.0-dev is needed.
-#   OUTPUT   where to put the patched packet-rpcrdma.c
+#   SOURCE   Wireshark's source tree. The default is the source of this host's Debian
+#            release, which is downloaded once (46 MB) and cached.
+#   OUTPUT   path for the patched packet-rpcrdma.c
 #
-# The patch is written for Wireshark's master branch; the source of an earlier release is
-# adapted here.
+# The patch is written for Wireshark's master branch. If SOURCE is an earlier release, this
+# script adapts the patched file to it. Needs libglib2.0-dev.
 #
 # Exit status: 3 if the archive cannot be reached.
 set -euo pipefail
@@ -23,8 +23,8 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 file=epan/dissectors/packet-rpcrdma.c
 
-# Download Debian's source, and keep in the folder $1 what the dissector is compiled from. The
-# separate apt knows the sources only, which the host's need not be configured for.
+# Download Debian's source, and keep in the folder $1 the files that compile the dissector. A
+# separate apt configuration has the source repository, which the host's may lack.
 fetch()
 {
 	local to=$1 suite uri apt=$work/apt apt_arch
@@ -61,7 +61,7 @@ fi
 printf '#define VERSION "0"\n#define HAVE_PLUGINS 1\n' >"$work/config/config.h"
 printf '#define WIRESHARK_VERSION_MAJOR 0\n#define WIRESHARK_VERSION_MINOR 0\n' >"$work/config/ws_version.h"
 
-# compile FILE: count its warnings in $work/warnings
+# compile FILE: compile it, and write the number of warnings to $work/warnings
 compile()
 {
 	# shellcheck disable=SC2046

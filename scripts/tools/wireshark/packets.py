@@ -2,8 +2,8 @@
 """Capture files with RDMA connections, for the dissector's tests.
 
 A link has two sides, "client" and "server". Each of its methods adds the packets of an
-operation to its capture: a Send, an RDMA Read or an RDMA Write. The payload is divided over
-packets as a device does, and each method returns the number of its last frame."""
+operation to its capture: a Send, an RDMA Read or an RDMA Write. The payload is divided into
+packets as a device divides it. Each method returns the number of its last frame."""
 
 import struct
 
@@ -15,7 +15,7 @@ def words(*values):
 
 
 class Capture:
-    """A file in pcap's format."""
+    """A file in pcap format."""
 
     def __init__(self, path, linktype=1, snaplen=262144):
         self.file = open(path, "wb")
@@ -112,7 +112,7 @@ class InfiniBand:
         count = len(self.split(data))
         psn = self.next_psn(side, count)
         self.packet(side, READ_REQUEST, psn, struct.pack(">QII", address, handle, len(data)))
-        # The first and the last response have a word of their own.
+        # The first and the last response have an AETH.
         parts = self.split(data)
         frame = None
         for i, part in enumerate(parts):

@@ -45,7 +45,7 @@ def read_call(xid, length):
 
 
 def read_reply(xid, data):
-    """The Reply, and the Position of its data."""
+    """Return the Reply and the Position of its data."""
     head = reply(xid, words(0, 0, len(data), 1, len(data)))
     return head + data + bytes(-len(data) % 4), len(head)
 
@@ -87,7 +87,7 @@ def segment(handle, data, address):
 
 
 def reads(*entries):
-    """Entries are Position, handle, data, address."""
+    """Return a Read list. Each entry is Position, handle, data and address."""
     return b"".join(words(1, p) + segment(h, d, a) for p, h, d, a in entries) + words(0)
 
 
@@ -107,7 +107,7 @@ PLAIN = words(0, 0, 0)
 
 
 class Version2:
-    """The headers of one end, with the credits that it grants."""
+    """The headers of version 2, with the credits that each end grants."""
 
     version = 2
 
@@ -140,7 +140,7 @@ class Version2:
 
 
 class Version1:
-    """The same in version 1."""
+    """The headers of version 1, with the credits that each end grants."""
 
     version = 1
 

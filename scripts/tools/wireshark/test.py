@@ -4,9 +4,10 @@
 
     test.py DECODE FOLDER
 
-DECODE is the program of "make -C kunit/core decode", FOLDER is for the captures. One part
-compares the fields of each message of the fuzzers' corpora with what the core's codecs read.
-The other part conveys RPCs in all forms, and compares the data that the NFS dissector found.
+DECODE is the program of "make -C kunit/core decode". The captures are written to FOLDER. One
+part decodes each message of the fuzzers' corpora, and compares its fields with those that the
+core's codecs read. The other part conveys RPCs in all forms, and compares their data with the
+data that the NFS dissector found.
 Prints "ok NAME" or "not ok NAME - why" for each test."""
 
 import json
@@ -43,13 +44,13 @@ def tshark(path, *more):
 
 
 def layers(path, *more):
-    """The layers of each frame, repeated names as lists."""
+    """Return the layers of each frame; the value of a repeated name is a list."""
     out = tshark(path, "-T", "json", "--no-duplicate-keys", *more)
     return [packet["_source"]["layers"] for packet in json.loads(out)]
 
 
 def find(tree, name):
-    """All values of a field in a tree, in order."""
+    """Return all values of a field in a tree, in order."""
     found = []
     if isinstance(tree, list):
         for part in tree:
@@ -83,7 +84,7 @@ RAW_STATE = 64
 
 
 def corpus_messages():
-    """The messages that the fuzzers' targets make of the corpus's files."""
+    """Yield the messages that the fuzz targets build from the files of the corpora."""
     for target in sorted(list(HTYPES) + ["v1"]):
         folder = os.path.join(CORPUS, target)
         for name in sorted(os.listdir(folder)):
@@ -102,7 +103,7 @@ def corpus_messages():
 
 
 def hand_made_messages():
-    """What the corpora do not have."""
+    """Yield kinds of messages that the corpora lack."""
     def head(htype, flags=0, xid=7):
         return words(xid, 2, 16, htype, flags, 1)
     for htype in (2, 6, 0xffffffff):
@@ -135,7 +136,7 @@ def experts(tree):
 
 
 def compare(tree, expected):
-    """What the dissector shows must be what the codec reads."""
+    """Require that the dissector shows the fields that the codec reads."""
     require(tree is not None, "not recognised")
     if find(tree, "rpcrdma2.error.highest"):
         # The codec does not know whether this is the peer's first answer.
@@ -178,7 +179,7 @@ def compare(tree, expected):
 
 
 def test_fields(decode, folder):
-    """Each message on a connection of its own, so that none completes another."""
+    """Compare each message, on a connection of its own, so that none completes another."""
     named = list(corpus_messages()) + list(hand_made_messages())
     path = os.path.join(folder, "fields.pcap")
     capture = Capture(path)
@@ -193,7 +194,7 @@ def test_fields(decode, folder):
     failures = []
     for (name, message), frame, expected in zip(named, frames, codec(decode,
                                                                      [m for _, m in named])):
-        # Wireshark does not show an empty payload to any dissector as a message.
+        # Wireshark passes no empty payload to a dissector.
         if not message:
             continue
         try:
@@ -207,7 +208,7 @@ def test_fields(decode, folder):
 # Part 2: RPCs
 
 class Expected:
-    """What the frames of a capture must show."""
+    """The RPCs that the frames of a capture must show"""
 
     def __init__(self):
         self.calls = []                 # xid, data or None
@@ -215,7 +216,7 @@ class Expected:
 
 
 def convey_call(v, want, xid, message, position=None, data=b"", form="inline", lists=None):
-    """Convey a Call in a form; its item at the Position may be reduced."""
+    """Convey a Call in the given form. The item at the Position can be reduced."""
     base = v.link.handles
     want.calls.append((xid, data if position else None))
     tail = message[position + len(data) + (-len(data) % 4):] if position else b""
@@ -290,7 +291,7 @@ ONE_REPLY_CHUNK = (words(0), reply_chunk([(0x3001, 65536, 64)]))
 
 
 def convey_all(v, want, xid=0x1000):
-    """RPCs in each form that the version has."""
+    """Convey RPCs in each form that the version has."""
     v.open()
     two = v.version == 2
     convey_call(v, want, xid, getattr_call(xid))
@@ -315,7 +316,7 @@ def convey_all(v, want, xid=0x1000):
         convey_call(v, want, xid, read_call(xid, size), lists=lists)
         message, position = read_reply(xid, data)
         convey_reply(v, want, xid, message, position, data, form)
-    # The item is not at the end, and a word after it is its length, too.
+    # The item is not at the end, and a word after it has the value of its length, too.
     xid += 1
     data = data_of(5004, xid)
     convey_call(v, want, xid, read4_call(xid, len(data)), lists=write_chunk(len(data)))
@@ -330,7 +331,7 @@ def shown_data(tree):
 
 
 def check_clean(decoded, allowed=()):
-    """Nothing is malformed, and no rule is broken."""
+    """Require that no frame is malformed or breaks a rule."""
     for i, tree in enumerate(decoded):
         require("_ws.malformed" not in tree, "frame", i + 1, "is malformed")
         require(not find(tree, "_ws.lua.error"), "frame", i + 1, "has an error of the script")
@@ -385,7 +386,7 @@ def conveyed(folder, name, link_type, version, cm=True, snaplen=262144, lost=Non
 
 
 def test_matches(folder):
-    """Each Reply's frame names its Call's, and the other way round after two passes."""
+    """Each Reply names the frame of its Call. After two passes, each Call names its Reply's."""
     decoded = conveyed(folder, "matches", RoCE, Version2, options=("-2", "-Y", "frame"))
     pairs = 0
     for i, tree in enumerate(decoded):
@@ -399,7 +400,7 @@ def test_matches(folder):
 
 
 def test_retransmitted(folder):
-    """Packets that are there twice do not count twice."""
+    """A packet that was captured twice is decoded once."""
     path = os.path.join(folder, "retransmitted.pcap")
     capture = Capture(path)
     link = RoCE(capture)
@@ -415,7 +416,7 @@ def test_retransmitted(folder):
 
 
 def test_interleaved(folder):
-    """Two connections between the same hosts, neither of whose beginning was captured."""
+    """Two connections between the same hosts, both captured without their beginning."""
     path = os.path.join(folder, "interleaved.pcap")
     capture = Capture(path)
     want = Expected()
@@ -468,7 +469,7 @@ def test_reverse(folder):
 
 
 FORBIDDEN = (
-    # The rule that the message breaks, and the text that has to be shown
+    # The rule that the message breaks, the message, and the text that must be shown
     ("MORE on NOMSG", NOMSG, MORE, 7, words(0) + reads((0, 1, 40, 0)) + words(0, 0),
      "MORE belongs to"),
     ("TPMORE on MSG", MSG, 4, 7, words(0) + PLAIN + call(7, 3, 0), "TPMORE belongs to"),
@@ -507,7 +508,7 @@ FORBIDDEN = (
 
 
 def test_forbidden(folder):
-    """What the draft forbids is said to be so."""
+    """Messages that the draft forbids are reported."""
     path = os.path.join(folder, "forbidden.pcap")
     capture = Capture(path)
     frames = []
@@ -561,7 +562,7 @@ def opaque(data):
 
 
 def auth(kind, body):
-    """Property HOSTAUTH with a message of the handshake."""
+    """Return the property HOSTAUTH with a message of the handshake."""
     return words(6) + opaque(words(1, kind) + body)
 
 
@@ -572,7 +573,7 @@ PUBLIC = bytes(range(2, 98)) * 4
 CHALLENGE = auth(2, words(3, 2) + bytes(32) + opaque(b"server.test") + opaque(PUBLIC))
 PROOF = auth(3, opaque(b"p" * 64) + words(0))
 HANDSHAKE = [
-    # sender, flags, properties, name in the title
+    # sender, flags, properties, title
     (CLIENT, TPMORE, words(3) + OWN + HELLO, "RDMA2_CONNPROP HELLO of client.test"),
     (SERVER, TPMORE, words(3) + OWN + CHALLENGE, "RDMA2_CONNPROP CHALLENGE of server.test"),
     (CLIENT, TPMORE, words(1) + auth(3, opaque(b"p" * 64) + opaque(PUBLIC)),
@@ -625,7 +626,7 @@ def test_handshake_titles(folder):
 
 
 def test_handshake_refused(folder):
-    """A refusal says why; items out of order, doubled or not valid are reported."""
+    """A refusal has a reason. Items that are out of order, repeated or invalid are reported."""
     first = HANDSHAKE[0]
     failure = (SERVER, 0, words(1) + auth(4, words(1)), "")
     for name, messages, says in (
@@ -641,14 +642,14 @@ def test_handshake_refused(folder):
              "No valid identity")):
         said = experts(handshake(folder, "refused-" + name, messages)[-1])
         require(any(says in text for text in said), name, "is shown as", *said)
-    # Another mechanism counts as none, and is no error.
+    # An item of another mechanism is not an error, and is ignored.
     other = words(1, 6) + opaque(words(2, 7, 7))
     said = experts(handshake(folder, "mechanism", [(CLIENT, 0, other, "")])[0])
     require(not said, *said)
 
 
 def test_heuristic(folder):
-    """Other protocols' messages are not taken for RPC-over-RDMA."""
+    """Messages of other protocols are not decoded as RPC-over-RDMA."""
     path = os.path.join(folder, "others.pcap")
     capture = Capture(path)
     for i in range(200):
