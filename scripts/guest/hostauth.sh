@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 # Sourced by tests in the guest: host authentication. Client and server are the same
-# host here, so they have one secret and one identity, and lack it together.
+# host here, so both have the same identity and the same secret, or neither has one.
 # shellcheck shell=bash disable=SC2086
 
 AUTH_PARAMETERS=/sys/module/rpcrdma/parameters
@@ -15,7 +15,7 @@ set_auth()
 	echo $2 >$AUTH_PARAMETERS/svc_host_auth
 }
 
-# set_secret [BYTES]: the secret, of that many random bytes
+# set_secret [BYTES]: set the host's identity, and a secret of that many random bytes for it
 set_secret()
 {
 	drop_secret
@@ -40,7 +40,7 @@ drop_secret()
 	keyctl unlink "$(keyctl search @u logon rpcrdma:${1:-$AUTH_IDENTITY} 2>/dev/null)" @u 2>/dev/null || true
 }
 
-# auth_is CLIENT SERVER: the ends of the mount's connection say so
+# auth_is CLIENT SERVER: check which states the ends of the mount's connection report
 auth_is()
 {
 	connections
@@ -89,7 +89,7 @@ auth_secret()
 	auth_mounts $1 authenticated authenticated
 }
 
-# groups_are NAME: both ends of the mount's connection say so
+# groups_are NAME: check that both ends of the mount's connection report that group
 groups_are()
 {
 	[ "$(connections | grep -c " auth=authenticated .* auth_dh=$1 .*state=open ")" -eq 2 ] || {
@@ -108,7 +108,7 @@ group_mounts()
 	return $status
 }
 
-# Diffie-Hellman: without, by default, and required. The kernel in User-Mode Linux has none.
+# Diffie-Hellman: disabled, by default, and required. The kernel in User-Mode Linux has none.
 auth_groups()
 {
 	local status=0 name=ffdhe3072
@@ -134,9 +134,9 @@ auth_groups()
 HOSTILE=$RUN/hostile
 RESULTS=$RUN/results.now
 
-# refuses COUNTER REASON COMMAND...: for each case of the command's results, the counter is
-# incremented; the log has the reason. The module logs 10 lines in 5 seconds at most, so the
-# cases are repeated if the lines before them have used those up.
+# refuses COUNTER REASON COMMAND...: check that the counter is incremented for each case in the
+# command's results, and that the log has the reason. The module logs at most 10 lines in 5
+# seconds. If earlier lines have used up this limit, the cases are repeated.
 refuses()
 {
 	local counter=$1 reason=$2 before after logged cases i
@@ -181,7 +181,7 @@ auth_hostile_clients()
 	set_auth 1 1
 }
 
-# The client offers groups, and the server is the program.
+# The client offers groups to servers that violate the protocol.
 auth_hostile_servers()
 {
 	gateway_up
@@ -214,7 +214,7 @@ auth_ping()
 		complain "it is not authenticated in a group"
 }
 
-# A secret is revoked: a connection goes on until it ends, and there is no other.
+# After a secret is revoked, the open connection continues, and no other one can be established.
 auth_revoked()
 {
 	set_auth 2 2
@@ -236,11 +236,11 @@ auth_expired()
 	auth_denied 4.2 'secret'
 }
 
-# log_says TEXT COUNT: the log has more than COUNT such lines
+# log_says TEXT COUNT: return 0 if the log has more than COUNT such lines
 log_says() { [ "$(dmesg | grep -c "$1")" -gt $2 ]; }
 
-# A secret is revoked under load: the connection goes on until an administrator ends it, there
-# is no other without a secret, and with a new one all RPCs end well.
+# A secret is revoked under load. The connection continues until an administrator ends it.
+# Without a secret no other one is established. With a new secret all RPCs succeed.
 auth_revoked_under_load()
 {
 	local said='no usable secret' before
@@ -261,8 +261,8 @@ auth_revoked_under_load()
 	umount_works
 }
 
-# Each connection under load costs one handshake: the server looks a secret up once before its
-# CHALLENGE, and both ends compute once.
+# Each connection under load needs one handshake: before its CHALLENGE the server looks up the
+# secret once, and each end computes the proofs once.
 auth_reconnects()
 {
 	local tracing=/sys/kernel/tracing again
@@ -316,7 +316,7 @@ auth_version_1()
 	echo 2 >$AUTH_PARAMETERS/svc_max_version
 }
 
-# The client has an identity for this server, and that identity a secret of its own.
+# The client has another identity for this server, with a separate secret.
 auth_own()
 {
 	local own=own.example.test
@@ -337,7 +337,7 @@ auth_own()
 	drop_secret $own
 }
 
-# A secret that is too short counts as none.
+# A secret that is too short is not used.
 auth_short()
 {
 	set_secret 15
@@ -353,13 +353,13 @@ AUTH_CONTAINER=container.example.test
 
 in_namespace() { nsenter --net=/run/netns/$AUTH_NET "$@"; }
 
-# namespace_key NAME CONTENT: of the namespace's own
+# namespace_key NAME CONTENT: add a key of the namespace
 namespace_key()
 {
 	printf %s "$2" | in_namespace keyctl padd rpcrdma $1 @u >/dev/null
 }
 
-# The client is in the namespace, and the server is that of the host, at another device of it.
+# Create the namespace of the client. The server is the host's, at another RDMA device.
 auth_namespace_up()
 {
 	modprobe veth
@@ -376,7 +376,7 @@ auth_namespace_up()
 	set_auth 2 2
 }
 
-# namespace_is_refused REASON: a mount in the namespace is, while one of the host succeeds.
+# namespace_is_refused REASON: a mount in the namespace fails, and a mount of the host succeeds
 namespace_is_refused()
 {
 	NETNS=$AUTH_NET HOST=198.51.100.1 auth_denied 3 "$1"
@@ -387,14 +387,14 @@ namespace_is_refused()
 open_client() { connections | grep "^role=client .*state=open " | grep -oE "local=$1:[0-9]+ remote=[^ ]*"; }
 open_client_changes() { [ "$(open_client $1)" != "$2" ]; }
 
-# The host and the container are mounted, and the server has proven the same identity to both.
-# Each of them ends connections of its own namespace only.
+# The host and the container have a mount each, and the server has proven the same identity to
+# both. Each of them can end only connections of its own namespace.
 auth_ends_in_namespace()
 {
 	local host container
 	host=$(open_client $ADDR4)
 	container=$(open_client $AUTH_NET_ADDR)
-	[ -n "$host" ] && [ -n "$container" ] || complain "not both are connected" || return
+	[ -n "$host" ] && [ -n "$container" ] || complain "the host or the container is not connected" || return
 	echo $AUTH_IDENTITY >$AUTH_PARAMETERS/end_identity
 	wait_for 30 open_client_changes $ADDR4 "$host"
 	ls $MNT >/dev/null
@@ -432,7 +432,7 @@ auth_namespace_client()
 	umount /mnt-auth
 	umount $MNT
 	drop_secret $AUTH_CONTAINER
-	echo "the server has no secret of the container's"
+	echo "the server lacks the container's secret"
 	namespace_is_refused "refuses this host's identity or secret"
 	echo "an identity that the server must prove"
 	namespace_key rpcrdma-peer:198.51.100.1 other.example.test
@@ -442,7 +442,7 @@ auth_namespace_client()
 	drop_secret $AUTH_CONTAINER
 }
 
-# namespace_ping STATUS TEXT
+# namespace_ping STATUS TEXT: ping the server in the namespace, and check status and output
 namespace_ping()
 {
 	local status=0
@@ -452,7 +452,7 @@ namespace_ping()
 	[ $status -eq $1 ] && grep -q "$2" /tmp/ping.log || complain "status $status, not $1, or no: $2"
 }
 
-# The server is in the namespace, and its client is of the host.
+# The server is in the namespace, and its client is the host.
 auth_namespace_server()
 {
 	local status=0 nfsd=/run/nfsd-auth
@@ -476,7 +476,7 @@ auth_namespace_server()
 no_namespace_key() { ! grep " rpcrdma  *rpcrdma" /proc/keys; }
 no_namespace_device() { ! rdma link show | grep rxe_auth; }
 
-# The keys end with the namespace.
+# The keys of the namespace are freed with it.
 auth_namespace_down()
 {
 	grep " rpcrdma  *rpcrdma:$AUTH_CONTAINER" /proc/keys

@@ -7,8 +7,8 @@
 #
 #   hostile-server.sh SEED STEPS SECONDS [PREFIX [ONLY]]
 #
-# SEED and STEPS are the random walks', SECONDS is not used. $RUN/hostile is the program,
-# compiled on the host; each of its cases is a line of results, too.
+# SEED and STEPS are for the random walks, SECONDS is not used. $RUN/hostile is the program,
+# compiled on the host. Each of its cases is a line of the results, too.
 # shellcheck disable=SC2086,SC2119,SC2317
 set -u
 
@@ -25,9 +25,9 @@ servers_end()
 	[ $status -eq 0 ] || wrong_cases
 }
 
-# Most of the time is spent waiting for time limits. So several servers run at once, each
-# with its share of the cases. A case with a result that may depend on the version of NFS is
-# run on both versions, each other case on one of them.
+# Most of the time is spent waiting for time limits. Several servers therefore run at once, each
+# with a share of the cases. If a case's result may depend on the version of NFS, it is run with
+# both versions, otherwise with one of them.
 server_cases()
 {
 	local i shares=3
@@ -43,7 +43,7 @@ server_cases()
 	TIMEO=40 RETRANS=6
 	server_begin $((2 * shares + 1)) 3 waiting
 	server_begin $((2 * shares + 2)) 3 refusals
-	# Several Calls at once on a slow machine must not end with a connection.
+	# On a slow machine, several concurrent Calls must not time out with a connection.
 	TIMEO=600 RETRANS=2
 	server_begin $((2 * shares + 3)) 3 personalities
 	server_begin $((2 * shares + 4)) 4.2 personalities.ntirpc personalities.ntirpc_small \
@@ -67,7 +67,7 @@ server_auth()
 	return $status
 }
 
-# A step takes longer than the client's: most wait for time limits, too.
+# A step takes longer than one of the client's walk, because most steps wait for a time limit.
 server_walk()
 {
 	local i walks=3 versions=(3 4.2 3)

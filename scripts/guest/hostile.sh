@@ -7,9 +7,9 @@
 #
 #   hostile.sh SEED STEPS SECONDS [PREFIX [ONLY]]
 #
-# SEED and STEPS are the random walk's. SECONDS is the duration of each load with
+# SEED and STEPS are for the random walk. SECONDS is the duration of each load with
 # hoarders, and of each load that it is compared with; 0 skips these. $RUN/hostile is
-# the program, compiled on the host; each of its cases is a line of results, too.
+# the program, compiled on the host. Each of its cases is a line of the results, too.
 # shellcheck disable=SC2086,SC2119,SC2317
 set -u
 
@@ -51,10 +51,10 @@ client_pressure()
 	[ $status -eq 0 ] || wrong_cases
 }
 
-# load_of NAME takes|hoards [RATE]: the latency of a mount's operations while others
-# load the server in this manner, with RATE Calls in a second if given. FIGURES:
-# median and 95 % in microseconds; bytes held by the server, and those of them in the
-# slab; Calls in a second.
+# load_of NAME takes|hoards [RATE]: measure the latency of a mount's operations while other
+# clients load the server in this manner, with RATE Calls per second if given. Sets FIGURES to
+# the median and the 95th percentile in microseconds, the bytes held by the server, the bytes
+# by which the slab has grown, and the Calls per second.
 load_of()
 {
 	local peer slab latency words status=0
@@ -73,10 +73,9 @@ load_of()
 	rm -f $RESULTS.load
 }
 
-# With peers that receive none of the Replies they requested, a mount is slower by at most a
-# factor of two than with peers that receive them, for the same number of Calls, in all and
-# outstanding. One success in three attempts is sufficient, because this machine may have
-# become busy meanwhile.
+# With clients that receive none of their Replies, another mount is at most half as fast as with
+# clients that receive them and have the same number of Calls, in all and outstanding. One
+# success in three attempts is sufficient, because this machine may have become busy meanwhile.
 no_slower()
 {
 	local good _
@@ -107,7 +106,7 @@ client_latency()
 	aftermath
 }
 
-# Host authentication, which the program's clients must use
+# Host authentication, required of the program's clients
 client_auth()
 {
 	local status=0

@@ -3,10 +3,11 @@
 # The client's guest of scripts/interop.sh: mounts, work, fault injection.
 #   interop-client.sh CASE...
 # A case is CLIENT:SERVER:PROTOCOL: the modules of the ends (ours, in-tree), and the
-# version of RPC-over-RDMA that the connections must use (1 or 2); if both ends have
-# both, 1 is forced. The case "switch" continues with the mounts of the case before it,
-# which must be ours:in-tree:1. "silent" and "drop" have a server in this guest's user
-# space that ignores version 2, or closes the connection. "auth" is host authentication.
+# version of RPC-over-RDMA that the connections must use (1 or 2). If both ends support
+# both versions, version 1 is forced. The case "switch" continues with the mounts of the
+# preceding case, which must be ours:in-tree:1. "silent" and "drop" have a server in this
+# guest's user space that ignores version 2, or closes the connection. "auth" is host
+# authentication.
 # $RUN/nfsio and $RUN/version1-server are the programs of those names, compiled
 # on the host. Tests are called
 #   client-CLIENT-server-SERVER/rpcrdmaPROTOCOL/nfsVERSION/TEST
@@ -30,7 +31,7 @@ at_server()
 
 mnt() { echo /mnt/$1; }
 
-# The protocol versions of the open connections, as reported by the end that can.
+# Print the protocol versions of the open connections, from an end that reports them.
 protocol()
 {
 	if [ "$(module_kind)" = ours ]; then
@@ -47,7 +48,7 @@ check_protocol()
 	[ "$found" = $1 ] || complain "the connections are of version ${found:-none}, not $1"
 }
 
-# The modules of a case, and the settings that force version 1.
+# Load the modules of a case, and apply the settings that force version 1.
 set_up()
 {
 	local client=$1 server=$2 protocol=$3
@@ -216,7 +217,7 @@ trouble()
 V1LOG=/tmp/version1-server.log
 V1PORT=20060
 
-# begins: print the versions that its connections began with so far
+# begins: print the versions of the first messages of its connections so far
 begins()
 {
 	sed -n 's/^connection [0-9]* begins with version //p' $V1LOG | tr '\n' ' '
@@ -230,8 +231,8 @@ mount_of_version1()
 		$CLIENT_ADDR:$EXPORT $MNT
 }
 
-# Version 2 is tried first, then version 1, over a second connection; the
-# connection line and the log say why.
+# The client tries version 2 first, then version 1 on a second connection. The connection
+# line and the log have the reason.
 version1_works()
 {
 	mount_of_version1
@@ -280,7 +281,7 @@ case_version1()
 AUTH_CLIENT=client.example.test
 AUTH_SERVER=server.example.test
 
-# The right secret: each end knows the identity of the other one.
+# Both ends have the same secret, and each reports the identity of the other one.
 auth_agreed()
 {
 	echo $AUTH_CLIENT >$AUTH_PARAMETERS/host_identity
@@ -299,8 +300,8 @@ auth_agreed()
 	do_umount $MNT
 }
 
-# Diffie-Hellman: 0 without, 1 if both ends have it, 2 not without, at each end. Either both
-# ends report the same group, or the mount fails.
+# Test each combination of auth_dh at both ends: 0 disabled, 1 used if both ends support it, 2
+# required. Either both ends report the same group, or the mount fails.
 auth_groups_agreed()
 {
 	local here there group no_common='no algorithm for host authentication in common'
@@ -336,7 +337,7 @@ auth_disagreed()
 	on_server "dmesg | grep 'does not prove that it knows the secret; its identity: $AUTH_CLIENT'"
 }
 
-# The server ends the connection of a client that it does not know any more.
+# The secret was removed: the server ends the connection of that client.
 no_server_connection() { ! on_server connections | grep '^role=server'; }
 auth_ended()
 {
@@ -349,7 +350,7 @@ auth_ended()
 	do_umount $MNT
 }
 
-# A client that requires it, and the in-tree server
+# A client that requires host authentication, and the in-tree server
 auth_in_tree_server()
 {
 	on_server server_module in-tree
@@ -363,7 +364,7 @@ auth_in_tree_server()
 	on_server "server_module ours; set_auth 2 2; echo $AUTH_SERVER >$AUTH_PARAMETERS/host_identity"
 }
 
-# In-tree has neither version 2 nor secrets.
+# The in-tree client has neither version 2 nor host authentication.
 auth_in_tree()
 {
 	use_module in-tree

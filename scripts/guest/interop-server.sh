@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# The server's guest of scripts/interop.sh: export, and do as the client asks.
+# The server's guest of scripts/interop.sh: export, and run the commands that the client sends.
 # shellcheck source-path=SCRIPTDIR disable=SC2119
 set -u
 . "$(dirname "$0")/interop.sh"

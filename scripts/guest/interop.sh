@@ -56,8 +56,7 @@ module_kind()
 	fi
 }
 
-# use_module ours|in-tree: load it in place of the other one. Nothing may be mounted or exported
-# over RDMA.
+# use_module ours|in-tree: load it in place of the other one. No mount or export may use RDMA.
 use_module()
 {
 	local file dep

@@ -6,7 +6,7 @@
 #
 #   kernels.sh [PREFIX [short]]
 #
-# short: without the tests that repeat others with another version of NFS or form of messages.
+# short: skip tests that repeat others with another version of NFS or form of messages.
 # $RUN/nfsio is nfsio.c, compiled on the host.
 # shellcheck disable=SC2046,SC2086,SC2317
 set -u

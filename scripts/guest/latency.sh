@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# scripts/tools/bpftrace/ with a mount of a server in the same guest. $RUN/nfsio is nfsio.c,
-# compiled on the host.
+# Run the tools of scripts/tools/bpftrace/ with a mount of a server in the same guest.
+# $RUN/nfsio is nfsio.c, compiled on the host.
 #
 #   latency.sh [PREFIX [ONLY]]
 # shellcheck disable=SC2086,SC2119,SC2317
@@ -36,7 +36,7 @@ latencies()
 	pid=$!
 	shift
 	wait_for 120 attached $name
-	# Before that it says nothing, and it does not say when the probes are active.
+	# Until then it prints nothing, and it does not report that the probes are active.
 	sleep 10
 	work_data 400000
 	sleep 1

@@ -2,7 +2,7 @@
 # Sourced by programs that run in the guest: an RDMA device, an NFS server, mounts.
 # shellcheck shell=bash disable=SC2034,SC2046,SC2086
 
-# Under the address families' documentation prefixes.
+# Addresses from the documentation prefixes of both families
 ADDR4=192.0.2.1
 ADDR6=2001:db8::1
 PORT=20049
@@ -49,7 +49,7 @@ rdma_del()
 }
 
 # Set the sizes in bytes of Sends and Receives of the next connections: $1 for clients, $2 for
-# servers (default: the same).
+# servers (default: $1).
 set_inline()
 {
 	local p=/sys/module/rpcrdma/parameters
@@ -110,15 +110,15 @@ nfsd_up()
 	# The default depends on the memory, and is less than 1 MiB here. It can be set only
 	# while the server is down.
 	echo ${MAX_BLOCK_SIZE:-1048576} >/proc/fs/nfsd/max_block_size 2>/dev/null
-	# Newer kernels start no service without a listener; older ones add those for TCP and
-	# UDP only if there is none.
+	# Newer kernels start no service without a listener. Older ones add listeners for TCP
+	# and UDP only if there is none.
 	if ! echo ${1:-$NFSD_THREADS} >/proc/fs/nfsd/threads 2>/dev/null; then
 		nfsd_listen && echo ${1:-$NFSD_THREADS} >/proc/fs/nfsd/threads || return
 	fi
 	nfsd_listen
 }
 
-# It is no error if the listener exists.
+# Add the RDMA listener. It is not an error if it exists.
 nfsd_listen()
 {
 	grep -q '^rdma' /proc/fs/nfsd/portlist ||
@@ -130,7 +130,7 @@ nfsd_down()
 	echo 0 >/proc/fs/nfsd/threads
 }
 
-# A file system with user extended attributes, which tmpfs lacks
+# Export a file system with user extended attributes, which tmpfs lacks.
 disk_up()
 {
 	mkdir -p $EXPORT/disk
@@ -138,7 +138,7 @@ disk_up()
 	mke2fs -q -t ext4 -b 4096 -O ^has_journal /export.img
 	modprobe loop 2>/dev/null || true
 	mount -o loop /export.img $EXPORT/disk
-	# In a file of its own: Kerberos replaces the other one.
+	# Use a separate file, because krb5_up replaces the other one.
 	echo "$EXPORT/disk *(rw,async,no_root_squash,no_subtree_check,insecure)" >/etc/exports.d/disk.exports
 	exportfs -ra
 }
@@ -152,7 +152,7 @@ do_mount()
 	3) path=$EXPORT; opts=nolock${opts:+,$opts} ;;
 	3lock) vers=3; path=$EXPORT ;;
 	esac
-	# The address family is that of the netid, not that of the address.
+	# The netid selects the address family, regardless of the address.
 	[[ ${HOST:-} == \[* ]] && proto=rdma6
 	[ -d "$dir" ] || mkdir -p "$dir"
 	timeout $((60 * TIMEOUT_SCALE)) ${NETNS:+nsenter --net=/run/netns/$NETNS} mount -t nfs \
@@ -171,7 +171,7 @@ do_umount()
 	umount "$1"
 }
 
-# The "xprt: rdma" lines of the mount at $1.
+# Print the "xprt: rdma" lines of the mount at $1.
 xprt_lines()
 {
 	awk -v dir="$1" '
@@ -187,8 +187,8 @@ connections()
 	cat $CONNECTION_LINES 2>/dev/null
 }
 
-# Tools parse the "xprt: rdma" lines by position: these have the fields of the in-tree module,
-# which interop mounts with, too.
+# Check that the "xprt: rdma" lines have the in-tree module's number of fields, because tools
+# parse them by position. Interop uses this for mounts of the in-tree module, too.
 check_xprt_lines()
 {
 	[ "$(xprt_lines $1 | awk '{ print NF }' | sort -u)" = 29 ] || {
@@ -203,7 +203,7 @@ field()
 	grep -oE "(^| )$1=[^ ]*" | cut -d= -f2
 }
 
-# stop_daemons NAME...: stop those that run
+# stop_daemons NAME...: stop the named daemons if they run
 stop_daemons()
 {
 	local p

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The parts of nfsio that the recipes from the field need */
+/* The operations of nfsio for the recipes of the field level */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -13,8 +13,8 @@
 #include "nfsio.h"
 
 /*
- * Cause one Call, or a few: for the attributes of a file, the entries of a folder, or a
- * write.
+ * Cause one or a few Calls: request the attributes of a file or the entries of a folder, or
+ * write to a file.
  */
 static void call(const char *dir, int kind, int i)
 {

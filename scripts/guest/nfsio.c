@@ -1,37 +1,37 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * File I/O that checks itself, for the end-to-end tests: what is read is compared with
- * the expected content, through the mount and, if a second path is given, in the
- * server's export: directly, or through a mount of another kind.
+ * File I/O that verifies its data, for the end-to-end tests: the content of files is
+ * compared with the expected content, through the mount and, if EXPDIR or EXPFILE is
+ * given, in the server's export, directly or through a mount of another kind.
  *
- *   nfsio tree DIR SEED SMALL [BIG...]	make a tree: SMALL small files and
+ *   nfsio tree DIR SEED SMALL [BIG...]	create a tree: SMALL small files and
  *					files of BIG bytes, all from SEED
  *   nfsio sizes DIR EXPDIR MAX		Reads and Writes around every size that
  *					matters on the wire, at odd offsets
  *   nfsio load FILE EXPFILE SECONDS SEED
  *					random Writes and Reads against a copy
- *					in memory, for that long
+ *					in memory, for SECONDS
  *   nfsio many DIR EXPDIR PROCS FILES SEED
  *					many processes, each with its files
  *   nfsio dir DIR EXPDIR COUNT		long listings
  *   nfsio links DIR EXPDIR COUNT SECONDS SEED
- *					long symbolic links, made in EXPDIR and
- *					read through DIR, none of them cached:
- *					all once, then for that long
+ *					long symbolic links, created in EXPDIR and
+ *					read through DIR without a cache:
+ *					all once, then for SECONDS
  *   nfsio lock FILE EXPFILE		record locks against a local holder
- *   nfsio burn FILE			Write and Read for ever (to be killed)
+ *   nfsio burn FILE			Write and Read until it is killed
  *   nfsio stress DIR EXPDIR SECONDS SEED NAMES|XATTRS
  *					random operations on names, files and
  *					attributes, each result compared with a
  *					model; XATTRS with extended attributes
- *   nfsio calls DIR EXPDIR COUNT	at once, so often each: stat f0.., list
+ *   nfsio calls DIR EXPDIR COUNT	concurrently, COUNT times each: stat f0.., list
  *					d0.., write w0.. of DIR
  *   nfsio drop FILE ADDRESS SECONDS	write ADDRESS to FILE, a client
  *					transport's dstaddr in sysfs, which
- *					makes it reconnect; try for that long
+ *					makes it reconnect; try for SECONDS
  *
- * Exit status 0 when all was as it must be; else a line on stderr says what
- * was not.
+ * Exit status: 0 if all checks passed; otherwise stderr has a line with the first
+ * failure.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -384,8 +384,8 @@ static int load(const char *base, const char *expbase, int seconds, uint64_t see
 		shadow[i] = need(malloc(size));
 		fd[i] = xopen(path[i], O_RDWR | O_CREAT | O_TRUNC | (i ? O_DIRECT : 0));
 		/*
-		 * No holes: over any transport, nfsd of 6.1 sends wrong data if tmpfs has
-		 * several holes in a row, which nfsd takes for one page.
+		 * Write everything, to leave no holes. If tmpfs has several holes in a row,
+		 * nfsd of 6.1 treats them as one page and sends wrong data, over any transport.
 		 */
 		fill(shadow[i], rnd(&state), 0, size);
 		put(fd[i], shadow[i], size, 0, path[i]);
@@ -432,8 +432,8 @@ static int load(const char *base, const char *expbase, int seconds, uint64_t see
 		whole(path[i], O_DIRECT, shadow[i], size);
 		whole(exppath[i], 0, shadow[i], size);
 		/*
-		 * A server that restarts forgets its answers. If it has removed the file,
-		 * and its Reply was lost, REMOVE is executed again and finds no file.
+		 * A server that restarts loses its cache of Replies. If it has removed the
+		 * file and its Reply was lost, REMOVE is executed again and finds no file.
 		 */
 		if (unlink(path[i]) && errno != ENOENT)
 			fail("unlink %s: %m", path[i]);
@@ -537,7 +537,7 @@ static int dirs(const char *dir, const char *expdir, int count)
 	ssize_t n;
 	int i;
 
-	/* Create the entries at the server: fast, and unknown to the client. */
+	/* Create the entries at the server: this is faster, and leaves the client's cache empty. */
 	for (i = 0; i < count; i++) {
 		int len = mix(i) % 200 + 1;
 
@@ -604,7 +604,7 @@ static void uncache(void)
 {
 	int i, fd = xopen("/proc/sys/vm/drop_caches", O_WRONLY);
 
-	/* Entries used recently survive the first time. */
+	/* The first time does not drop recently used entries. */
 	for (i = 0; i < 2; i++)
 		if (pwrite(fd, "2", 1, 0) != 1)
 			fail("drop_caches: %m");

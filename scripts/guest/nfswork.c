@@ -10,10 +10,10 @@
  * Prints a line "WORK NAME COUNT" for each kind, in the order of the marks. NAME is
  * OPERATION, or OPERATION.BYTES.DEPTH, where DEPTH operations are outstanding at a time.
  * The second form performs the named kinds (scripts/cost.sh lists them). A variant may
- * follow BYTES.DEPTH. The variant "unaligned" begins 100 bytes after a
- * page's start in memory and in the file. The caller provides for all other variants.
+ * follow BYTES.DEPTH. The variant "unaligned" begins 100 bytes after the start of a page in
+ * memory and in the file. All other variants are prepared by the caller.
  * The third form ends the connection of a transport to ADDRESS, and connects it again for
- * an RPC, COUNT times. TRANSPORT is its folder in sysfs.
+ * an RPC, COUNT times. TRANSPORT is the transport's folder in sysfs.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -44,7 +44,7 @@ enum {
 
 static int fd;
 static unsigned char *buffer;
-/* The displacement from a page's start, in memory and in the file */
+/* Offset from the start of a page, in memory and in the file */
 static size_t askew;
 static aio_context_t aio;
 
@@ -201,7 +201,7 @@ static void name_in(char *path, const char *dir, const char *name, int i)
 	snprintf(path, PATH_MAX, "%s/%s-names/%d", dir, name, i);
 }
 
-/* List a folder of 10,000 names, each time after a change to it. The caller made it. */
+/* List a folder of 10,000 names, which the caller has created, after each of several changes. */
 static void list_names(const char *dir, int count)
 {
 	char path[PATH_MAX], other[PATH_MAX];
@@ -230,7 +230,7 @@ static void list_names(const char *dir, int count)
 	printf("WORK readdir %d\n", count);
 }
 
-/* Get an attribute of each of some files, which the caller has made. */
+/* Get an attribute of each of several files, which the caller has created. */
 static void get_attributes(const char *dir, int count)
 {
 	char path[PATH_MAX];
@@ -247,7 +247,7 @@ static void get_attributes(const char *dir, int count)
 	printf("WORK getxattr %d\n", count - warm);
 }
 
-/* Buffered, sequential, and to the end: all of the file from or to the server */
+/* Transfer the complete file from or to the server, buffered and sequentially. */
 static void stream(const char *path, int write, int count)
 {
 	int i, f = open(path, O_RDWR);
@@ -289,7 +289,7 @@ static void grid_row(const char *dir, const char *path, const char *name)
 		stream(path, name[7] == 'w', 4);
 	} else if (sscanf(name, "%7[a-z].%zu.%d.%23s", what, &octets, &depth, variant) >= 3 &&
 		   octets && octets <= FILE_OCTETS && depth > 0 && depth <= MAX_DEPTH) {
-		/* Receives are posted in batches, and the figures are those of an operation. */
+		/* Receives are posted in batches: enough operations for a correct mean of each. */
 		count = octets > 1 << 16 ? 48 : 96;
 		if (count < 4 * depth)
 			count = 4 * depth;

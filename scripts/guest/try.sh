@@ -1,8 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# Bring up an RDMA device, nfsd and one NFS/RDMA mount, show what there is, then run the
-# commands given as arguments (in /mnt, the mount), if any. For trying things
-# by hand:
+# Bring up an RDMA device, nfsd and one NFS/RDMA mount, run the commands given as arguments in
+# /mnt, the mount, then print the statistics of its transports and connections. For manual tests:
 #   scripts/guest.sh --module in-tree -- $PWD/scripts/guest/try.sh 'dd ...'
 #   VERS=3 by "bash -c 'VERS=3 .../try.sh ...'"; default 4.2
 #   RDMA=siw or RDMA=memdev the same way; default rxe, see nfs.sh

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A server of version 1 that does not refuse version 2, so that the client has to detect
- * it. It forwards Calls of version 1 to nfsd over TCP, and returns the Replies inline.
- * Chunks that are offered for a Reply are returned unused, and Read chunks are not
- * supported. Mount with rsize=1024,wsize=1024.
+ * A server of version 1 that sends no ERR_VERS for version 2, so that the client has to
+ * detect the version itself. It forwards Calls of version 1 to nfsd over TCP, and returns
+ * the Replies inline. It returns Write and Reply chunks unused, and does not support Read
+ * chunks. Mount with rsize=1024,wsize=1024.
  *
  *   version1-server PORT silent|drop NFSD
  *

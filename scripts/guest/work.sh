@@ -17,8 +17,8 @@ work_sizes()
 	"$NFSIO" sizes $MNT $EXPORT $MAXSIZE
 }
 
-# work_fio NAME DIRECT BLOCKSIZES: writes at random offsets, which the writer reads back and
-# verifies; then the server's copy is compared with the mount's content when nothing is cached.
+# work_fio NAME DIRECT BLOCKSIZES: write at random offsets, read back and verify. Then drop the
+# caches, and compare the server's copy with the mount's content.
 work_fio()
 {
 	local file=fio-$1
@@ -47,8 +47,8 @@ work_dir()
 	[ ! -e $EXPORT/dir ] || complain "rm -rf left files"
 }
 
-# NFS 3 conveys POSIX ACLs in a side protocol, 4 has its own ACLs, and 4.2 extended attributes.
-# Long ones need chunks.
+# Set and read ACLs and extended attributes. NFS 3 conveys POSIX ACLs in a side protocol, 4 has
+# its own ACLs, and 4.2 has extended attributes. Long ones need chunks.
 work_acl()
 {
 	local f=acl$1 i value
@@ -70,7 +70,7 @@ work_acl()
 			complain "the server has another ACL"
 		;;
 	esac
-	# These need a disk file system at the server, which not each server has.
+	# Extended attributes need a disk file system, which some of the servers lack.
 	if [ $1 = 4.2 ] && mountpoint -q $EXPORT/disk; then
 		f=disk/xattr
 		: >$MNT/$f
@@ -80,7 +80,7 @@ work_acl()
 			[ "$(getfattr --absolute-names --only-values -n user.a$i $EXPORT/$f)" = "$value" ] ||
 				complain "an attribute of $i bytes did not reach the server"
 			setfattr -x user.a$i $MNT/$f
-			# a name that the client has not cached
+			# Use a name that the client has not cached.
 			setfattr -n user.b$i -v "$value" $EXPORT/$f
 			echo 2 >/proc/sys/vm/drop_caches
 			[ "$(getfattr --absolute-names --only-values -n user.b$i $MNT/$f)" = "$value" ] ||
@@ -106,14 +106,14 @@ delegreturns()
 
 returned_more() { [ "$(delegreturns)" -gt $1 ]; }
 
-# A read delegation is granted; a write at the server recalls it over the reverse direction; the
+# Get a read delegation, and recall it by a write at the server, over the reverse direction. The
 # client returns it and reads the new data.
 work_delegation()
 {
 	local i returned name=deleg${1:-}
 	returned=$(delegreturns)
-	# The server grants none while it checks the callback's path, nor for a file that was
-	# the reason of a recent conflict.
+	# The server grants no delegation while it checks the callback's path, nor for a file
+	# with a recent conflict.
 	for ((i = 0; i < 20; i++)); do
 		at_server "echo before >$EXPORT/$name$i"
 		sleep 0.5
@@ -126,7 +126,7 @@ work_delegation()
 	at_server "echo after >$EXPORT/$name$i" ||
 		complain "the conflicting write failed"
 	[ "$(delegations $name$i)" -eq 0 ] || complain "the delegation remains after the conflicting write"
-	# The client counts the end of the recall, which the server knows earlier.
+	# The server completes the recall before the client counts its DELEGRETURN.
 	wait_for 20 returned_more $returned || complain "the client did not return the delegation"
 	[ "$(cat $MNT/$name$i)" = after ] || complain "the client shows the old content"
 	exec 7<&-
@@ -184,10 +184,10 @@ unbroken()
 	done
 }
 
-# work_data BYTES: move that many bytes each way, in files that are in no cache
+# work_data BYTES: read and write files of that many bytes that the client has not cached
 work_data()
 {
-	# The server creates it: no client has cached it.
+	# Create the files at the server, so that the client has not cached them.
 	"$NFSIO" tree $EXPORT/data-in 3 0 $1
 	cp -r $EXPORT/data-in $MNT/data-out
 	diff -r $EXPORT/data-in $EXPORT/data-out
@@ -195,14 +195,14 @@ work_data()
 	rm -rf $MNT/data-in $MNT/data-out
 }
 
-# check_connections, for a connection that conveyed at least all of this work
+# Call check_connections for a connection that has conveyed at least this work.
 work_counted()
 {
 	unbroken work_data 400000
 	check_connections "$@"
 }
 
-# Of the only connection between client and server: the sum of field $2 of role $1.
+# Print the sum of field $2 over the open connections of role $1.
 sum_of()
 {
 	local n=0 v
@@ -210,9 +210,9 @@ sum_of()
 	echo $n
 }
 
-# Set how the next connections convey large messages: "special", "pulled" or "continued", and
-# all but small messages are large; "refused": the client relies on pulling Replies that are
-# larger than the server exposes; "usual": the defaults.
+# Set how the next connections convey large messages. "special", "pulled" and "continued" also
+# set the smallest inline threshold, so that most messages are large. "refused": the client
+# relies on pulling Replies that are larger than the server exposes. "usual": the defaults.
 set_format()
 {
 	local p=/sys/module/rpcrdma/parameters inline=1024 reassembly=262144 pull=1
@@ -231,8 +231,8 @@ set_format()
 	echo $expose >$p/svc_expose
 }
 
-# Links with long targets, read by several processes: the maximum of each Reply is large, and
-# the Reply seldom is.
+# Read links with long targets in several processes. The maximum length of each Reply is large,
+# but few Replies are large.
 work_links()
 {
 	local i bad='' pids=()
@@ -247,7 +247,7 @@ work_links()
 
 none_exposed() { [ "$(sum_of server exposed_octets)" -eq 0 ]; }
 
-# At least $1 Replies were pulled, and the exposure of each has ended.
+# Check that at least $1 Replies were pulled, and that none is still exposed.
 check_pulled()
 {
 	local pulled
@@ -269,10 +269,10 @@ work_all()
 	work_acl $1
 }
 
-# The other formats: with small thresholds and without continuation, large messages are conveyed
-# by Position Zero Read chunk and Reply chunk, or are pulled from the server; with continuation,
-# they are continued. work_format VERS FORMAT [WORK]: WORK is done before the links, and is for
-# Calls.
+# work_format VERS FORMAT [WORK]: test a format of large messages. With small thresholds and
+# without continuation, they are conveyed by Position Zero Read chunk and Reply chunk, or are
+# pulled from the server. With continuation, they are continued. WORK has large Calls and
+# precedes the links, which have large Replies.
 work_format()
 {
 	[ -z "${3:-}" ] || unbroken $3 $1
@@ -288,7 +288,7 @@ work_format()
 	esac
 }
 
-# has FILE WORDS: the file exists and has these words. No process is started.
+# has FILE WORDS: return 0 if the file exists and has these words. No process is started.
 has()
 {
 	local text=
@@ -296,8 +296,8 @@ has()
 	[[ $text == *$2* ]]
 }
 
-# The folders in sysfs of the connected transports to the server. SYSFS is the mount point of
-# sysfs of the client's network namespace.
+# Print the sysfs folders of the connected transports to the server. SYSFS is the mount point
+# of sysfs of the client's network namespace.
 client_transports()
 {
 	local f
@@ -307,17 +307,17 @@ client_transports()
 	done
 }
 
-# Drop the connection of the transport in the folder $1. Fail if its lock was never free: then
-# it is still connected.
+# Drop the connection of the transport in the folder $1. Fail if its lock was never free,
+# because the transport is then still connected.
 drop_transport()
 {
 	"$NFSIO" drop $1/dstaddr $ADDR4 $((10 * TIMEOUT_SCALE)) ||
 		! has $1/xprt_state CONNECTED
 }
 
-# Start loads in the mount. load_end waits for them and for their verification; its argument is
-# the minimum number of new connections. LOAD_KIND: links, for Replies that are pulled; NAMES
-# and XATTRS, to add random operations on names and on extended attributes.
+# Start loads in the mount. load_end waits for their end and verification; its argument is the
+# minimum number of reconnects. LOAD_KIND is "links" for Replies that are pulled, or NAMES or
+# XATTRS for random operations on names and on extended attributes.
 LOADS=()
 load_begin()
 {
