@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Host authentication (WP 9). hostile.sh has set svc_host_auth=2, and put the secret for
- * the identity "hostile" into the keyring.
+ * Host authentication (WP 9). hostile.sh has set svc_host_auth=2, and added the secret for
+ * the identity "hostile" to the keyring.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -36,8 +36,8 @@ static void hello(struct peer *p)
 }
 
 /*
- * Expect FAILURE. ERRORs about what was refused may precede it; and if @challenged, the
- * CHALLENGE that the server sent before it received the last message.
+ * Expect FAILURE. ERRORs about refused properties may precede it. If @challenged, the
+ * CHALLENGE that the server sent before it received the last message may precede it, too.
  */
 static void expect_failure(struct peer *p, uint32_t reason, bool challenged)
 {
@@ -215,7 +215,7 @@ CASE(auth, wrong_proof)
 	refused(p, DENIED);
 }
 
-/* The server does not say that it does not know the identity. */
+/* The server does not reveal that the identity is unknown. */
 CASE(auth, unknown_identity)
 {
 	struct peer *p = connected();
@@ -477,7 +477,7 @@ CASE(auth, hello_twice)
 	refused(p, NOT_VALID);
 }
 
-/* Usually before the server has answered the first one */
+/* The second HELLO usually arrives before the server has answered the first one. */
 CASE(auth, hello_twice_at_once)
 {
 	struct peer *p = connected();

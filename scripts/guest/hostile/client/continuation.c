@@ -68,7 +68,7 @@ CASE(continuation, chunks_in_a_part)
 		rpc_null(p, xid);
 		send_out(p);
 		expect_error(p, xid, INVAL_CONT, 0);
-		/* Not from the beginning: that would be a new Call. */
+		/* A fragment from the beginning would start a new Call. */
 		part(p, xid, 20, 20, false);
 		dropped(p);
 	}
@@ -85,8 +85,8 @@ CASE(continuation, another_call)
 	expect_error(p, a, INVAL_CONT, 0);
 	expect_error(p, b, INVAL_CONT, 0);
 	/*
-	 * The server discards the rest of the first sequence. Afterwards the xid is that
-	 * of a new Call.
+	 * The server discards the rest of the first sequence. After that, a fragment with
+	 * this xid starts a new Call.
 	 */
 	part(p, a, 20, 20, false);
 	dropped(p);
@@ -116,7 +116,7 @@ CASE(continuation, many_interleaved)
 	struct peer *p = opened();
 	uint32_t first = p->xid + 1, i;
 
-	/* Pairs of fragments; the second one is wrong after the first */
+	/* Pairs of fragments, the second of which must not follow the first */
 	for (i = 0; i < 20; i++)
 		part(p, ++p->xid, 0, 20, true);
 	for (i = 0; i < 20; i += 2) {

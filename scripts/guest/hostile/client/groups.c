@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Host authentication in a group of Diffie-Hellman (WP 9). hostauth.sh has set svc_host_auth=2
- * and auth_dh=1, and put the secret for the identity "hostile" into the keyring. It expects that
- * the server counts each of the values as one that is not valid, and each of the proofs as wrong.
+ * and auth_dh=1, and added the secret for the identity "hostile" to the keyring. It expects that
+ * the server counts each case of "values" as malformed, and each case of "proofs" as a wrong
+ * proof.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +12,7 @@
 
 enum { ALL_GROUPS = 1 << FFDHE2048 | 1 << FFDHE3072 | 1 << FFDHE4096 };
 
-/* A connection whose server has sent a CHALLENGE, and the data for a proof */
+/* A connection that has received the server's CHALLENGE, and the data for a proof */
 struct exchange {
 	struct peer *p;
 	struct transcript t;
@@ -31,7 +32,7 @@ static void begin_in(struct exchange *e, uint32_t offered, uint32_t group)
 	dh_begin(&e->dh, group);
 	public = find_public(m, find_item(m, CHALLENGE), e->dh.octets);
 	if (!public)
-		bad("the CHALLENGE has no public value of %u octets", e->dh.octets);
+		bad("the CHALLENGE has no public value of %u bytes", e->dh.octets);
 	memcpy(e->theirs, public, e->dh.octets);
 	free(m);
 	dh_shared(&e->dh, e->theirs, e->shared);
@@ -65,7 +66,7 @@ CASE(groups, ffdhe2048) { proven_in(1 << FFDHE2048, FFDHE2048); }
 CASE(groups, ffdhe3072) { proven_in(1 << FFDHE3072, FFDHE3072); }
 CASE(groups, ffdhe4096) { proven_in(1 << FFDHE4096, FFDHE4096); }
 
-/* The server does not choose "none" if another group is offered. */
+/* The server chooses "none" only if no other group is offered. */
 CASE(groups, none_is_the_last)
 {
 	proven_in(NO_GROUP | 1 << FFDHE4096 | ELSE, FFDHE4096);
@@ -75,7 +76,7 @@ CASE(groups, none_is_the_last)
 /* Each group has another prime. */
 CASE(groups, all) { proven_in(NO_GROUP | ALL_GROUPS, FFDHE3072); }
 
-/* ---- Public values that are not valid, with the proof that fits ---- */
+/* ---- Invalid public values, with the proof that matches them ---- */
 
 static void bad_value(enum dh_value value)
 {
@@ -138,7 +139,7 @@ CASE(values, without_group)
 	refused(e.p, NOT_VALID);
 }
 
-/* ---- Proofs that do not fit ---- */
+/* ---- Wrong proofs ---- */
 
 static void denied(struct exchange *e, const uint8_t *public)
 {
@@ -165,7 +166,7 @@ CASE(proofs, other_shared_secret)
 	denied(&e, e.dh.public);
 }
 
-/* The value that was sent is not the one that was proven. */
+/* The value in the message differs from the value in the proof. */
 CASE(proofs, value_changed)
 {
 	struct exchange e;
@@ -196,7 +197,7 @@ CASE(proofs, proof_of_other_group)
 	denied(&e, e.dh.public);
 }
 
-/* ---- Downgrade: the server has received another mask than the client has sent ---- */
+/* ---- Downgrade: the mask that the server receives differs from the client's ---- */
 
 /* Let the proof cover a HELLO with the mask @sent. The server has received another one. */
 static void mask_was(struct exchange *e, uint32_t sent)
@@ -232,7 +233,7 @@ CASE(proofs, weakened)
 
 /* ---- Settings of the server ---- */
 
-/* Connect to a server with this auth_dh, which later connections do not have. */
+/* Connect to a server with this auth_dh, and restore the setting for later connections. */
 static struct peer *connected_to(int auth_dh)
 {
 	struct peer *p;
@@ -271,7 +272,7 @@ CASE(groups, forbidden)
 	free(greet_in(p, &t, NO_DH));
 }
 
-/* The server has computed a public value for each. */
+/* The client leaves after the server has computed a public value. */
 CASE(groups, leaving)
 {
 	struct exchange e;

@@ -16,9 +16,8 @@ enum {
 	/* Interval in which a hoarder grants the server a credit and checks its own */
 	LOAD_MS = 100,
 	/*
-	 * No other process runs while this program does (../main.c), and the others
-	 * should get half of the time. So it pauses for as long as a round took, and for
-	 * this.
+	 * No other process runs while this program runs (../main.c), but they should get
+	 * half of the time. So it pauses for the duration of a round and for this time.
 	 */
 	LOAD_PAUSE_MS = 20,
 	/* Bytes of a continued Call, and of a fragment of it */
@@ -61,7 +60,7 @@ static void load_null(struct load_peer *l, bool takes __attribute__((unused)))
 	l->flight++;
 }
 
-/* Continued Calls, of which a hoarder sends all messages but the last */
+/* Continued Calls; a hoarder sends all of their messages except the last */
 static void load_part(struct load_peer *l, bool takes)
 {
 	struct peer *p = l->p;
@@ -101,7 +100,7 @@ static void load_chunk(struct load_peer *l, bool takes)
 }
 
 static uint32_t load_replies, load_errors, load_calls;
-/* Calls per second of all clients together, at most; 0: unlimited */
+/* Maximum number of Calls per second of all clients together; 0: unlimited */
 static double load_rate, load_begun;
 
 static bool load_may_call(void)

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The memory that a connection can make the server hold */
+/* The maximum memory that the server holds for one connection */
 #include <stdlib.h>
 
 #include "client.h"
 
 /*
- * Continued Replies, of which the client receives one fragment when it can then send more
- * Calls. The limit advances, but the memory held for the client must stay bounded.
+ * Continued Replies. Each time the client has no credit left, it receives one message, and then
+ * sends further Calls. The limit advances, but the memory held for the client must stay bounded.
  */
 CASE(pressure, replies_hoarded)
 {
@@ -39,8 +39,8 @@ CASE(pressure, replies_hoarded)
 			p->no_wait = false;
 			p->credit = 0;
 			/*
-			 * No longer: a connection that grants no credits is closed after
-			 * a minute.
+			 * Stop before a minute has passed: the server then closes a
+			 * connection that grants no credits.
 			 */
 			while ((int32_t)(p->limit - p->sent) <= 0 &&
 			       (m = receive(p, 5000 / scale)))

@@ -100,8 +100,8 @@ CASE(pulling, only_reads)
 }
 
 /*
- * In a group of its own: rpcrdma-ctl finds it while it stays. The server withdraws the Reply, and
- * the connection continues.
+ * In a separate group, because rpcrdma-ctl is run while the Reply is exposed. The server
+ * withdraws the Reply, and the connection continues.
  */
 CASE(unpulled, stays)
 {

@@ -198,7 +198,7 @@ CASE(version1, many_segments)
 	uint32_t xid, i, len;
 	struct msg *m;
 
-	/* A Write chunk that is used partly */
+	/* A Write chunk that is only partly used */
 	memset(exposed, 0, EXPOSED);
 	xid = ++p->xid;
 	begin(p, xid, MSG, 0);
@@ -314,7 +314,7 @@ CASE(version1, without_regard_for_grants)
 			peers_run(NULL, 0);
 	}
 	/*
-	 * Either the device fails the Read, or the server completes it before: both are
+	 * The device may fail the Read, or the server may complete it first. Both outcomes are
 	 * correct.
 	 */
 	while (!p->closed && receive_more(p, 1000))

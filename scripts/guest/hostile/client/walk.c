@@ -125,7 +125,7 @@ static void any_message(struct peer *p)
 		w(p, rnd());
 }
 
-/* Corrupt a word, a bit, the length: few changes in most messages, many in some. */
+/* Corrupt words, bits or the length. Most messages get few changes, some get many. */
 static void mutate(struct peer *p)
 {
 	uint32_t i, at, n = below(3) ? below(2) : below(6);
@@ -188,7 +188,7 @@ uint32_t walk_from(uint64_t seed, uint32_t steps)
 				put(p->out, 20, p->received + (below(2) ? extreme() : below(3) - 1));
 			}
 			mutate(p);
-			/* No credit is left: an acceptable answer, too. */
+			/* It is also acceptable that the server grants no further credit. */
 			if (!p->no_wait && p->version == 2 && (int32_t)(p->limit - p->sent) <= 0 &&
 			    !peers_run(p, 100))
 				break;

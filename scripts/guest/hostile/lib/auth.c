@@ -11,7 +11,7 @@ enum { PRIVATE = 8, MECHANISM = 1 };
 void transcript_add(struct transcript *t, int role, const void *msg, uint32_t len)
 {
 	if (len < PREFIX || len - PREFIX > sizeof(t->body[role]))
-		bad("a first message of %u octets cannot be proven", len);
+		bad("a first message of %u bytes cannot be proven", len);
 	if (role == CLIENT)
 		memset(t, 0, sizeof(*t));
 	t->flags[role] = get(msg, 16);
@@ -79,7 +79,7 @@ static void w_opaque(struct peer *p, const void *data, uint32_t len)
 	w_octets(p, data, len);
 }
 
-/* Write the property with the beginning of an item that goes on with @more bytes. */
+/* Write the property with the start of an item, to which the caller adds @more bytes. */
 static void start(struct peer *p, uint32_t type, uint32_t hash, uint32_t group,
 		  uint8_t nonce, const char *identity, uint32_t len, uint32_t more)
 {
@@ -149,7 +149,7 @@ const uint8_t *find_public(const struct msg *m, uint32_t at, uint32_t octets)
 	const uint32_t fixed = get(m->data, at + 4) == CHALLENGE ? 16 + NONCE : 8;
 	uint32_t length = at + fixed;
 
-	/* After the identity or the proof */
+	/* The public value follows the identity or the proof. */
 	if (length + 4 > m->len || get(m->data, length) > IDENTITY)
 		return NULL;
 	length += 4 + (get(m->data, length) + 3) / 4 * 4;

@@ -40,16 +40,16 @@ void prove(const struct peer *p, const struct transcript *t, int role,
  */
 void auth_start(struct peer *p, uint32_t type, uint32_t hash, uint32_t group,
 		uint8_t nonce, const char *identity, uint32_t len);
-/* Write a CHALLENGE like that, with @octets bytes of @public. */
+/* Write a CHALLENGE as auth_start() does, with @octets bytes of @public. */
 void auth_challenge(struct peer *p, uint32_t hash, uint32_t group, uint8_t nonce,
 		    const char *identity, uint32_t len, const uint8_t *public, uint32_t octets);
 void auth_proof(struct peer *p, const uint8_t *proof, uint32_t len);
-/* Write a PROOF like that, with @octets bytes of @public. */
+/* Write a PROOF in the property, with @octets bytes of @public. */
 void auth_proof_dh(struct peer *p, const uint8_t *proof, uint32_t len,
 		   const uint8_t *public, uint32_t octets);
 void auth_failure(struct peer *p, uint32_t reason);
 
-/* Write bytes, and up to a multiple of 4. */
+/* Write bytes, padded to a multiple of 4. */
 void w_octets(struct peer *p, const void *data, uint32_t len);
 
 /* Return the offset of the item of type @type in a CONNPROP, 0: there is none. */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Test cases by name. Each role has a list of its own, and knows the actions of its
- * cases.
+ * Test cases by name. Each role has a separate list, and defines the actions of its cases.
  */
 #ifndef HOSTILE_CASES_H
 #define HOSTILE_CASES_H

@@ -92,7 +92,7 @@ void dh_bad(const struct dh *d, enum dh_value value, uint8_t public[PUBLIC],
 		break;
 	case BELOW_PRIME:
 		public[last]--;
-		/* or the prime less one */
+		/* Assume 1: with an odd private value it is the prime less one. */
 		shared[last] = 1;
 		break;
 	case ONE:

@@ -19,7 +19,10 @@ void dh_begin(struct dh *d, uint32_t group);
 /* Compute the shared secret with @public of the peer. */
 void dh_shared(const struct dh *d, const uint8_t *public, uint8_t shared[PUBLIC]);
 
-/* Values that an end must refuse, and that have a known shared secret, but BELOW_PRIME */
+/*
+ * Values that an end must refuse. Each leads to a known shared secret, except BELOW_PRIME: with
+ * that, the secret is 1 or the prime less one.
+ */
 enum dh_value { ZERO, ONE, BELOW_PRIME, PRIME, ABOVE_PRIME, DH_VALUES };
 
 /* Set @public to such a value, and @shared to the resulting secret. */

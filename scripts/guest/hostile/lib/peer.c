@@ -312,7 +312,7 @@ void run_once(int ms)
 	int i, n;
 
 	poll(fds, 3, ms);
-	/* Report it only once: a busy loop would keep the only processor (../main.c). */
+	/* Report it only once: a busy loop would occupy the only processor (../main.c). */
 	if (fds[2].revents)
 		wake_fd = -1;
 	if (comp) {

@@ -45,7 +45,7 @@ struct msg {
 };
 
 struct peer {
-	struct peer *next;	/* in the list of all peers */
+	struct peer *next;	/* the next one in the list of all peers */
 	uint32_t serial;
 	struct rdma_cm_id *id;
 	bool server;		/* this end accepted the connection */
@@ -98,7 +98,7 @@ double now(void);	/* seconds, monotonic */
 
 /* Process events until one has occurred, or for @ms. */
 void run_once(int ms);
-/* Another file descriptor that ends run_once(), once; -1: none */
+/* Another file descriptor; when it is ready, run_once() returns, and this is set to -1 */
 extern int wake_fd;
 
 /* Run all connections for @ms, or until @p has a message or is closed. */

@@ -14,7 +14,7 @@ SCASE(stateless, callback_of_version_1, READ, "read", OK | STAYS, .version1 = tr
 	send_good(c);
 }
 
-/* A soft mount of NFSv4 gives up only when it cannot connect any more. */
+/* A soft mount of NFSv4 fails an RPC only if it cannot connect any more. */
 SCASE(stateless, silence_for_ever, READ, "read", FAILS, true) { }
 
 /* The client tries once more: the second ERROR ends the RPC. */
@@ -36,8 +36,8 @@ SCASE(sessions, silence_thrice, READ, "read", OK | CLOSES, true)
 }
 
 /*
- * The Call was executed: the session answers that the Reply is gone. The NFS client then
- * makes a new RPC, any number of times.
+ * The Call was executed. The session reports that it has not cached the Reply, and the NFS
+ * client sends a new RPC, any number of times.
  */
 SCASE(sessions, reply_resource_often, READ, "read", OK | STAYS, true, .times = 4)
 {

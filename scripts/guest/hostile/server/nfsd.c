@@ -49,9 +49,9 @@ static uint32_t nfs_message(uint8_t *message)
 }
 
 /*
- * Answer a callback. nfsd takes this program for the client, and this connection for the
- * session's backchannel. It only checks that there is a callback service, because no
- * operation here makes it recall anything.
+ * Answer a callback. For nfsd, this program is the client, and this connection is the
+ * session's backchannel. nfsd only checks that a callback service exists, because no
+ * operation of these tests causes a recall.
  */
 static bool nfs_callback(const uint8_t *call)
 {
@@ -59,7 +59,7 @@ static bool nfs_callback(const uint8_t *call)
 
 	tell("callback, procedure %u", get(call, 20));
 	memcpy(reply + 1, call, 4);
-	/* PROC_UNAVAIL for all procedures but NULL */
+	/* PROC_UNAVAIL for all procedures except NULL */
 	reply[6] = get(call, 20) ? htonl(3) : 0;
 	return nfs_io(reply, sizeof(reply), true);
 }

@@ -115,9 +115,9 @@ static void do_list(const char *path, const char *refpath, struct op_result *r)
 }
 
 /*
- * op DIR REFDIR: run as a process of its own, because an operation may hang. Each byte on
- * the standard input is a request: 'r' a READ, 'w' a WRITE, 's' a small one of each, 'm'
- * many WRITEs at once, then many READs, 'l' a listing.
+ * op DIR REFDIR: run in a separate process, because an operation may hang. Each byte on the
+ * standard input is a request: 'r' a READ, 'w' a WRITE, 's' a small READ and WRITE, 'm' many
+ * concurrent WRITEs, then many READs, 'l' a listing.
  */
 int op_main(int argc, char **argv)
 {

@@ -38,8 +38,9 @@ void send_only_v1(struct peer *p, uint32_t version)
 /*
  * ---- The cases ----
  *
- * After a connection without a Reply the client waits before the next one, longer each
- * time. A soft mount outlasts the first such wait, but perhaps not a silent server.
+ * After a connection without a Reply the client waits before it connects again, longer each
+ * time. An RPC of a soft mount outlasts the first such wait, but may time out at a silent
+ * server.
  */
 
 SCASE(opening, control, PROPS, "read", OK)
@@ -55,8 +56,9 @@ SCASE(opening, rejected, CONNECT, "read", OK)
 
 /*
  * For a mount with a timeout of 4 s for each attempt of an RPC. 3 s after the refusal,
- * sunrpc asks the client to connect, which it does 5 s later. By then the RPC waits for
- * its turn to send, not for the connection. It sends its Call only once.
+ * sunrpc calls the client's connect method, and the client connects 5 s later. By then the
+ * RPC waits for the transport's write lock, not for the connection. It sends its Call only
+ * once.
  */
 SCASE(waiting, rejected, CONNECT, "read", OK | STAYS)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* How other servers reply with version 1, as far as their public sources show it */
+/* Replies of other servers in version 1, according to their public sources */
 #include "server.h"
 
 const struct personality gateway = {
@@ -59,20 +59,20 @@ void check_call(const struct call *c, uint32_t type)
 	const struct personality *as = personality();
 
 	if (as->no_nomsg && type == NOMSG)
-		wrong = "a Call came in a Read chunk, which this server does not accept";
+		wrong = "a Call was in a Read chunk, which this server does not accept";
 	if (as->narrow && ((c->has_write && c->write.count != 1) ||
 			   (c->has_write && c->op != READ) || (c->has_read && c->op != WRITE)))
 		wrong = "a Call has chunks that this server does not accept";
 }
 
 /*
- * The version 1 of other servers, as far as their public sources show it. Each case has a
- * mount of its own, as in refusals. The Replies have every form that the server sends.
+ * Version 1 of other servers, according to their public sources. Each case has a separate
+ * mount, as in refusals.c. The Replies have each form that the server sends.
  */
 
 /*
- * ntirpc (NFS-Ganesha) uses a Reply chunk that is offered for every Reply. Such a Reply
- * has no Write list, and the data of a READ is in the Reply chunk.
+ * If a Call has a Reply chunk, ntirpc (NFS-Ganesha) sends the Reply in it. Such a Reply has
+ * no Write list, and the data of a READ is in the Reply chunk.
  */
 #define NTIRPC(nr_credits) {							\
 	.no_private = true, .credits = (nr_credits), .inline_max = 0, .whole = true,	\
@@ -90,7 +90,7 @@ SCASE(personalities, ntirpc_small, MOUNT, "read", OK, .as = &ntirpc_small)
 }
 
 /*
- * libevpl (chimera) returns each chunk that is offered. The segments of an unused one are
+ * libevpl (chimera) returns each chunk of the Call. The segments of an unused chunk are
  * empty.
  */
 #define LIBEVPL(echoes_credits) {						\
@@ -113,9 +113,9 @@ SCASE(personalities, libevpl_old, MOUNT, "read", OK, .as = &libevpl_old)
 }
 
 /*
- * vitastor has a private message with the largest sizes and remote invalidation, and
- * grants the credits that are free, possibly none. It uses a Reply chunk that is provided,
- * and returns an unused Write chunk as it was offered. It ignores version 2.
+ * vitastor sends a private message with the largest sizes and remote invalidation, and
+ * grants the credits that are free, possibly none. It uses the Reply chunk of a Call, and
+ * returns an unused Write chunk unchanged. It ignores version 2.
  */
 static const struct personality vitastor = {
 	.private_word = 0x0101ffff, .credits = 16, .grants_free = true, .inline_max = 0,

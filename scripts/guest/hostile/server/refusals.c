@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The answers of version 1 servers to the first message of version 2. Each case has a
- * mount of its own, which uses version 1 on the second connection at the latest.
+ * separate mount, which uses version 1 on the second connection at the latest.
  */
 #include "server.h"
 

@@ -148,7 +148,7 @@ SCASE(replies, more_segments, READ, "read", FAILS | STAYS)
 	send_out(p);
 }
 
-/* As if unused: a READ without data, which is not the transport's concern */
+/* The chunk is returned as unused: a READ without data, which the transport does not check */
 SCASE(replies, fewer_segments, READ, "read", FAILS | STAYS)
 {
 	struct call other = *c;

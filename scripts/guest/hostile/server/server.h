@@ -16,7 +16,7 @@ enum {
 	/* Offsets in exposed: Calls are read to, and Replies are written from here. */
 	AT_CALL = 0,
 	AT_REPLY = EXPOSED / 2,
-	/* A Call leaves the last two messages of the window. */
+	/* A Call does not use the last two messages of the window. */
 	CREDIT = 40,
 	/* The client's announced reassembly limit and size of a Receive */
 	CLIENT_REASSEMBLY = 262144,
@@ -62,9 +62,8 @@ void look_at_call(struct call *c);
 /* Find the offset of a READ's data, after the word with its length. */
 void look_at_answer(struct call *c);
 /*
- * Keep the answer to a Call that is refused. The Call has not been executed, as far as
- * the client knows, but nfsd has executed it. When the Call arrives again it gets this
- * answer.
+ * Keep the answer to a Call that is refused. nfsd has executed the Call, but for the client
+ * it was not executed. If the client sends it again, it receives this answer.
  */
 void keep_answer(const struct call *c);
 void execute(struct call *c);
@@ -110,7 +109,7 @@ extern struct testlist server_cases;
 /* Add an event to the trail, which is shown if the case fails. */
 void __attribute__((format(printf, 1, 2))) tell(const char *fmt, ...);
 void trail_begin(void);
-/* Show the trail and the kernel's log, unless @well. Return @well. */
+/* Print the trail and the kernel's log, unless @well. Return @well. */
 bool trail_unless(bool well);
 
 /* ---- nfsd: nfsd.c ---- */
@@ -127,7 +126,7 @@ enum form { ABSENT, EMPTY, AS_OFFERED };
 
 /* The properties of a server with version 1 */
 struct personality {
-	/* RFC 8797: the private message is absent, or has this second word. */
+	/* The private message of RFC 8797: whether it is absent, and its second word */
 	bool no_private;
 	uint32_t private_word;
 	/*
@@ -136,7 +135,7 @@ struct personality {
 	 */
 	uint32_t credits;
 	bool echoes, grants_free;
-	/* A longer Reply is sent in the Reply chunk, if one is offered. */
+	/* A longer Reply is sent in the Reply chunk, if the Call has one. */
 	uint32_t inline_max;
 	/* A Reply in the Reply chunk includes the data of a READ. */
 	bool whole;
@@ -148,10 +147,10 @@ struct personality {
 	bool narrow;		/* in other Calls than READ and WRITE, or segmented */
 };
 
-/* This program, if no other server is imitated */
+/* The properties of this program, if no other server is imitated */
 extern const struct personality gateway;
 const struct personality *personality(void);
-/* Set the personality's properties on a connection that is requested. */
+/* Set the personality's properties on a connection before it is accepted. */
 void assume_personality(struct peer *p);
 /* Set the credits of the Reply to the message that @p has just received. */
 void grant_credits(struct peer *p);
@@ -219,7 +218,7 @@ void fresh_connection(void);
  */
 void settle(void);
 
-/* ---- Operations in the mount: mount.c, and op.c in a process of its own ---- */
+/* ---- Operations in the mount: mount.c, and op.c in a separate process ---- */
 
 extern const char *dir, *refdir, *mount_line, *umount_line;
 extern bool mounted;
@@ -234,16 +233,16 @@ struct op_result {
 
 extern struct op_result last_op;
 
-/* Return the exit status of @line, -1: it took too long. */
+/* Run a command. Return its exit status, or -1 if it took too long. */
 int do_command(const char *line);
-/* Return the status, -1: it took too long, and will not end. */
+/* Perform an operation. Return its status, or -1 if it took too long and will not end. */
 int do_op(const char *name);
 void op_end(void);
 /* Return true if the mount works again, after the client's outstanding RPCs. */
 bool recovers(void);
 /*
- * Make a new mount and READ from it. The client remembers the version of a server by its
- * address and port, so each mount has another port.
+ * Create a new mount and READ from it. The client caches a server's version by address and
+ * port, so each mount has another port.
  */
 const char *mount_anew(struct scase *c);
 

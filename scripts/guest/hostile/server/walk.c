@@ -10,8 +10,8 @@ enum { WALK_MS = 100000 };
 unsigned int walk_left;
 
 /*
- * Headers are corrupted; nfsd's results are not. The client drops many of these messages,
- * and then waits for the Reply. So it usually gets a correct one as well.
+ * Corrupt the headers, but not nfsd's results. The client drops many of these messages, and
+ * then waits for the Reply. So most of them are followed by a correct Reply.
  */
 void walk_reply(struct call *c)
 {
@@ -57,7 +57,7 @@ void walk_reply(struct call *c)
 	if (header > p->len)
 		header = p->len;
 	n = below(3) ? 0 : 1 + below(3);
-	/* Neither the rest of a continued Reply, nor a second correct Reply */
+	/* Send neither the rest of a continued Reply nor a second correct Reply. */
 	behind = (kind < 5 || (kind > 5 && n)) && below(6);
 	for (; n; n--) {
 		at = 4 * below(header / 4);
