@@ -4,12 +4,13 @@
 line is "N passed, N failed" (", N skipped" may follow); the exit status is 0 if none
 failed and one or more passed.
 
-FOLDER has, for each level, the file LEVEL.results with the lines "ok NAME",
-"ok NAME # SKIP reason" and "not ok NAME - reason", the file LEVEL.seconds with
-the number of seconds that the level took, the file LEVEL.processor with the
-seconds of processor time that it used, and, if something was tried a second
-time, the file LEVEL.retried with a line for each. XML becomes the same as
-JUnit XML."""
+FOLDER has these files for each level:
+LEVEL.results    lines "ok NAME", "ok NAME # SKIP reason", "not ok NAME - reason"
+LEVEL.seconds    duration of the level
+LEVEL.processor  processor time of the level in seconds
+LEVEL.retried    a line for each test that was tried twice, if there was one
+
+The same results are written to the file XML as JUnit XML."""
 import pathlib
 import re
 import sys

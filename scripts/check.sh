@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# "make check": all tests. Ends with the line
-# "N passed, N failed" (", N skipped" may follow) and fails when a test did.
+# "make check": all tests. The last line is "N passed, N failed" (", N skipped" may
+# follow). The exit status is 1 if a test failed.
 #
 #   scripts/check.sh [LEVEL...]
 #
@@ -12,7 +12,7 @@
 #   build       the module's build for the stock kernel; style and static checks of the
 #               sources; a test for each rule of the documents; Wireshark's dissector
 #   packages    the Debian packages: installation, upgrade, purge, and kernels that are
-#               installed later, in a system of their own
+#               installed later, in a separate system
 #   kunit       KUnit suites in User-Mode Linux (scripts/uml-kernel.sh), with KASAN,
 #               lockdep and kmemleak
 #   e2e         mounts and fault injection in a guest with the stock kernel
@@ -28,12 +28,12 @@
 #               the in-tree rpcrdma.ko
 #   field       reports of users, between two hosts in one guest; always in User-Mode
 #               Linux, and only if it is named
-#   tools       those of them in which rpcrdma-ping, rpcrdma-ctl and the module have to
-#               fit each other; only if it is named
+#   tools       the recipes of field that use rpcrdma-ping and rpcrdma-ctl with the
+#               module; only if it is named
 #   capture     a mount's packets, decoded by Wireshark's dissector and compared with the
 #               connection's counters; always in User-Mode Linux
-#   wireshark   the patch for Wireshark's own dissector applies to its source, which is
-#               downloaded once, and compiles; only if it is named
+#   wireshark   the patch for Wireshark's built-in dissector applies to its source, which
+#               is downloaded once, and compiles; only if it is named
 #   latency     the histograms of scripts/tools/bpftrace/, only if it is named
 #   demo        "make demo", with few files
 #   cost        no operation costs more instructions than the committed figures
@@ -41,14 +41,13 @@
 #
 #   VERSIONS="3 4.0 4.1 4.2"   of NFS, for interop (default 3 and 4.2) and capture
 #               (default 4.2)
-#   PROFILE=everything   e2e also runs the tests that it leaves to e2e-debug or to the
-#               simulation
+#   PROFILE=everything   e2e also runs the tests that e2e-debug or the simulation cover
 #   MODULE=in-tree    the guests run the in-tree rpcrdma.ko (e2e levels)
-#   GUEST=uml         all levels with a guest but interop run in User-Mode Linux
-#   GUEST=debug       they run in QEMU with the kernel of scripts/debug-kernel.sh: Linux 6.1
-#               with the same checkers, and with a real DMA layer
-#   ONLY=regex        of the guests' tests, run only these (mounts included)
-#   HOSTILE_SEED=n HOSTILE_STEPS=n   of the random walks (hostile levels)
+#   GUEST=uml         all levels with a guest, except interop, run in User-Mode Linux
+#   GUEST=debug       these levels run in QEMU with the kernel of scripts/debug-kernel.sh:
+#               Linux 6.1 with the same checkers, and with a real DMA layer
+#   ONLY=regex        run only the tests in guests that match, setup and mounts included
+#   HOSTILE_SEED=n HOSTILE_STEPS=n   seed and steps of the random walks (hostile levels)
 #   PRESSURE_SECONDS=n   duration of each load of client.latency (hostile); without it that
 #               test is skipped
 #   TIMEOUT_SCALE=n   multiplies every time limit
@@ -107,9 +106,9 @@ try()
 	fi
 }
 
-# Copy the sources to $1, so that each kernel has a build folder of its own and the checkout
-# does not change. Modification times are kept, so that unchanged files are not built again.
-# Files that no longer exist are removed.
+# Copy the sources to $1, so that each kernel has a separate build folder and the checkout does
+# not change. Modification times are kept, so that unchanged files are not built again. Files
+# that no longer exist are removed.
 mirror()
 {
 	local to=$1 list=$1.list
@@ -122,8 +121,8 @@ mirror()
 	tar -cf - -T "$list" | tar -C "$to" -xf -
 }
 
-# Folders of two checkouts must not mix, nor those of two concurrent runs. The number of a run
-# does not depend on its checkout, so that ccache finds the results of another one.
+# Each checkout and each concurrent run has a separate folder. The number of a run does not
+# depend on its checkout, so that ccache finds the results of other checkouts.
 build_root=
 i=0
 while [ -z "$build_root" ]; do
@@ -223,7 +222,7 @@ level_simulation()
 		return
 	fi
 	for sort in fast sanitized; do
-		# Each of its runs has to end with "ok".
+		# Each run of the simulation must end with "ok".
 		if make --no-print-directory -C kunit/simulation check-$sort \
 			>"$dir/simulation-$sort.log" 2>&1; then
 			ok simulation/$sort
@@ -289,7 +288,7 @@ installs()
 	local root=$1/root file
 	rm -rf "$root"
 	mkdir -p "$root/lib/modules/$kver"
-	# depmod has to see that the module takes the place of another
+	# depmod must find the in-tree module, which this one overrides.
 	ln -s "/lib/modules/$kver/kernel" "$root/lib/modules/$kver/kernel"
 	make --no-print-directory -C "$build" modules_install INSTALL_MOD_PATH="$root" KVER="$kver" || return
 	file=$(find "$root/lib/modules/$kver/updates" -name rpcrdma.ko)
@@ -386,7 +385,7 @@ formatted()
 	clang-format --dry-run -Werror $(sources '*.cc' '*.hh')
 }
 
-# Built as for the kernel: one file that includes all others
+# Run clang-tidy on one file that includes all others, as the kernel's build compiles it.
 tidy()
 {
 	clang-tidy --quiet net/sunrpc/xprtrdma/core/endpoint.cc -- -std=c++20 -ffreestanding \
@@ -434,19 +433,20 @@ refuses_32_bit()
 	grep -q '32-bit kernels are not supported' <<<"$output"
 }
 
-# The code map has each file of the product.
+# Check that the code map names each file of the product.
 mapped()
 {
 	local f bad=0
 	while read -r f; do
 		f=${f##*/}
 		grep -qE "(^ +|[ /])${f%.*}(\.(c|cc|h|hh))?( |\$)" Documentation/code-map.rst ||
-			{ echo "code-map.rst does not have $f"; bad=1; }
+			{ echo "code-map.rst does not name $f"; bad=1; }
 	done < <(sources 'include/*.h' 'include/*.hh' 'net/*.c' 'net/*.h' 'net/*.cc' 'net/*.hh' | grep -vE '/compat(\.h$|/)')
 	return $bad
 }
 
-# Building HTML and man pages causes no warning, nor does a terminal that displays the latter.
+# Check that building HTML and man pages causes no warning, and that man displays each page
+# without one.
 documents()
 {
 	local page said
@@ -474,7 +474,7 @@ test_dissector()
 	fi
 }
 
-# rpcrdma-ctl on a made-up host
+# rpcrdma-ctl on a simulated host
 test_ctl()
 {
 	local dir=$1 status=0
@@ -487,8 +487,8 @@ test_ctl()
 level_build()
 {
 	local dir=$1 log=$build_root/clean.log
-	# Build everything: a warning is shown only when its file is compiled. Use a separate
-	# folder: others boot guests with the stock kernel's.
+	# Compile every file, because a warning is shown only when its file is compiled. Use
+	# a separate folder, because other levels boot guests with the stock kernel's.
 	rm -rf "$build_root/clean" "$build_root/clean.list"
 	if ! build_for clean KVER="$kver"; then
 		tail -n 40 "$log" | sed 's/^/#   /'
@@ -583,8 +583,8 @@ level_kunit()
 	guest_ended kunit $status "$dir"
 }
 
-# The guest's own end is a test, too: that it ended in order, and without a complaint of the
-# kernel between the tests.
+# Report a test for the end of the guest: it ended after its tests, and the kernel complained
+# about nothing between them.
 guest_ended()
 {
 	local level=$1 status=$2 dir=$3
@@ -612,8 +612,8 @@ run_e2e()
 }
 
 # guest_module LEVEL stock|uml: build the module for the kernel of that kind, unless MODULE
-# names one. Set module to it, guest to the arguments of scripts/guest.sh for that kernel,
-# and tree to the kernel's build folder if it is not one of Debian's. Fails if the level has
+# names one. Sets module to its path, guest to the arguments of scripts/guest.sh for that
+# kernel, and tree to the kernel's build folder if it is not Debian's. Fails if the build has
 # failed.
 guest_module()
 {
@@ -717,8 +717,8 @@ level_interop()
 {
 	local status=0 module guest tree
 	MODULE='' guest_module interop stock || return 0
-	# NFS 4.0 and 4.1 are no different for the transport; e2e has two ends of this module,
-	# the simulation two of version 1.
+	# NFS 4.0 and 4.1 do not differ from 4.2 for the transport. e2e tests two ends of this
+	# module, and the simulation tests two ends of version 1.
 	[ -n "${VERSIONS:-}" ] || export VERSIONS='3 4.2' OURS_VERSIONS=4.2 DIVIDE=yes
 	PREFIX=interop/ scripts/interop.sh --module "$module" --run-dir "$1" \
 		in-tree:ours:1 ours:ours:2 ours:in-tree:1 switch silent drop auth || status=$?
@@ -770,7 +770,7 @@ run_field()
 
 level_field() { run_field field "$1"; }
 
-# The recipes that show at least whether the tools and the module fit each other
+# The fewest recipes of field that show that the tools and the module work together
 level_tools() { ONLY=${ONLY:-'^(setup|ping.nfsd|ctl.causes)'} run_field tools "$1"; }
 
 # Mounts between two hosts in one guest: captured there, decoded and compared here
@@ -841,7 +841,7 @@ on_host() { [[ $1 =~ ^(engine|build|simulation|packages|wireshark)$ ]]; }
 # Return true if this level boots User-Mode Linux unless GUEST names another kernel.
 uses_uml() { [[ ${GUEST:-uml} = uml && $1 =~ ^(kunit|e2e-debug|field|tools|capture|hostile|hostile-server)$ ]]; }
 
-# Take the next level from the file $1, which has one on each line, and set level to it.
+# Remove the next level from the file $1, which has one on each line, and set level to it.
 next_level()
 {
 	local lock
@@ -892,8 +892,9 @@ run_lanes()
 	done
 }
 
-# Build the kernel that one of the levels $@ needs while a level without a guest runs,
-# because a build takes longer than all of those. A level that needs it waits for its end.
+# Build the kernel that one of the levels $@ needs. This runs concurrently with the levels
+# without a guest, because it takes longer than all of these. A level that needs the kernel
+# waits for its build.
 prepare_kernel()
 {
 	local level
@@ -933,7 +934,7 @@ if [ ${#levels[@]} -gt ${#first[@]} ]; then
 	fi
 fi
 
-# A lane that died has left levels without a result.
+# If a lane was killed, some levels have no result.
 for level in "${levels[@]}"; do
 	[ -e "$report/$level.seconds" ] ||
 		echo "not ok $level/run - the level did not end" >>"$report/$level.results"

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""Does conformance.py fail where it should? Run on a checkout made up here."""
+"""Tests of conformance.py, on checkouts that are created here: each fault is reported."""
 import os
 import subprocess
 import sys
@@ -210,7 +210,7 @@ class Conformance(unittest.TestCase):
         self.assertIn(what, done.stdout)
 
     def doc(self, old, new, what):
-        """Change one thing in the page; that must be complained about."""
+        """Make one change to the page, and require that conformance.py reports it."""
         self.assertEqual(PAGE.count(old), 1, old)
         self.write("Documentation/conformance/doc.rst", PAGE.replace(old, new))
         self.fails(what)
@@ -270,7 +270,7 @@ class Conformance(unittest.TestCase):
         self.fails("has 2 list items, paragraphs and tables without a star in section 2, and 1 rows")
         self.write("Documentation/wire-profile.rst", PROFILE + "\n===== =====\nin a  table\n===== =====\n")
         self.fails("has 2 list items, paragraphs and tables without a star in section 2, and 1 rows")
-        # The continuation of a paragraph, and paragraphs with a star, are no rules of their own.
+        # The continuation of a paragraph, and a paragraph with a star, are not lettered rules.
         self.write("Documentation/wire-profile.rst", PROFILE + "\n\\* With one::\n\n   and an example\n\n.. a comment\n")
         self.fails("2 #3 (\\*) of Documentation/wire-profile.rst has no row")
         self.write("Documentation/wire-profile.rst", PROFILE)

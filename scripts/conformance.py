@@ -2,16 +2,17 @@
 # SPDX-License-Identifier: GPL-2.0
 """Check Documentation/conformance.rst and the tables in Documentation/conformance/.
 
-  conformance.py                     each rule has a row, each row a test that
-                                     exists or a reason; each section that a
-                                     comment names exists; prints the counts
-  conformance.py --against NAME FILE compares the rows of the document NAME
+  conformance.py                     check that each rule has a row, that each
+                                     row has an existing test or a reason, and
+                                     that each section that a comment names
+  exists; print the counts
+                                     conformance.py --against NAME FILE compare the rows of the document NAME
                                      with FILE, its text: the words and their
-                                     number in each section
-  conformance.py --count FILE        prints the table of sections for FILE, the
-                                     text of a document that has no rows yet
-  conformance.py --tests             prints the names of all tests
-  conformance.py --counts            prints the counts only
+  number in each section
+                                     conformance.py --count FILE        print the table of sections for FILE, the
+  text of a document that has no rows yet
+  conformance.py --tests             print the names of all tests
+  conformance.py --counts            print the counts only
 
 Documentation/testing.rst describes the format of rows.
 """
@@ -39,7 +40,7 @@ CITED_ENDS = (".c", ".cc", ".h", ".hh", ".sh", ".rst")
 
 
 class Tests:
-    """The tests that "make check" runs, found in their sources."""
+    """The tests that "make check" runs, as found in their sources"""
 
     def __init__(self, root):
         self.root = root
@@ -127,8 +128,8 @@ class Tests:
                     use = re.compile(rf"\$(?:{variable}\b|\{{{variable}\}})")
                     names = [use.sub(value, n) for n in names for value in (values if use.search(n) else [""])]
                 self.names.update(n for n in names if "$" not in n)
-        # A C program next to the script has a folder for each of its roles. Its cases are
-        # results, too, if their group is a test of the script, in a loop or individually.
+        # A C program next to the script has a folder for each of its roles. A case of the
+        # program is a result, too, if its group is a test of the script, in a loop or singly.
         groups = re.findall(r"^for group in (.*); do$", text, re.M)
         groups = set(" ".join(groups).split())
         folder = os.path.splitext(path)[0]
@@ -142,7 +143,7 @@ class Tests:
 
     @staticmethod
     def shell_words(words, text):
-        """The words of a shell's list, variables replaced by all they are set to."""
+        """Return the words of a shell list, each variable replaced by all values it is set to."""
         found = []
         for word in words.split():
             variable = re.match(r"^\$\{?(\w+)\}?$", word)
@@ -156,13 +157,13 @@ class Tests:
     def has(self, name):
         if name in self.names:
             return True
-        # engine/Suite.Name/parameter: the parameter is named in that source
+        # engine/Suite.Name/parameter: the source of the case must contain the parameter.
         case, _, parameter = name.rpartition("/")
         return case in self.with_params and f'"{parameter}"' in self.with_params[case]
 
 
 def tables(text):
-    """The list-tables of a reStructuredText file: lists of rows of cells."""
+    """Return the list-tables of a reStructuredText file: lists of rows of cells."""
     found, table, indent = [], None, 0
     for line in text.split("\n"):
         begin = re.match(r"^(\s*)\.\. list-table::", line)
@@ -191,14 +192,14 @@ def tables(text):
 
 
 def flat(text, rfc=True):
-    """A document's text without page breaks."""
+    """Return a document's text without page breaks."""
     if rfc:
         text = re.sub(r"\n[^\n]*\[Page \d+\]\n+\f?\n*[^\n]*\n", "\n", text)
     return text.replace("\f", "\n")
 
 
 def words_of(text):
-    """[(section, [word, ...])] in the order of the text."""
+    """Return [(section, [word, ...])] in the order of the text."""
     heading = re.compile(r"^(?:Appendix ([A-Z])|([A-Z](?:\.\d+)+|\d+(?:\.\d+)*))\.\s+\S")
     order, found = [], {}
     section, block = "0", []
@@ -224,7 +225,7 @@ def words_of(text):
 
 
 def stars_of(text):
-    """The same of a page of this project, where a star marks a rule."""
+    """Return [(section, [star, ...])] of a page of this project, where a star marks a rule."""
     order, found, section = [], {}, "0"
     lines = text.split("\n")
     for line, below in zip(lines, lines[1:] + [""]):
@@ -239,7 +240,7 @@ def stars_of(text):
 
 
 def starless_of(text):
-    """{section: number of list items, paragraphs and tables without a star} of such a page"""
+    """Return {section: number of items, paragraphs and tables without a star} of such a page."""
     found, section = {}, "0"
     for block in re.split(r"\n(?:[ \t]*\n)+", text):
         lines = block.strip("\n").split("\n")
@@ -258,7 +259,7 @@ def starless_of(text):
 
 
 class Document:
-    """One of the tables: a page in Documentation/conformance."""
+    """The rules of a document: a page in Documentation/conformance"""
 
     def __init__(self, path, text):
         self.path = path
@@ -296,7 +297,7 @@ class Document:
             self.sections[row[0]] = int(row[1])
 
     def add_lettered(self, row, section, letter):
-        """Rules that are not counted in the text: as many as were found."""
+        """Add a rule with a letter, which has no capitalised word in the text."""
         if row[1] not in LETTERED_WORDS:
             self.error(f"{row[0]}: its word is none of {', '.join(LETTERED_WORDS)}")
         if not row[2]:
@@ -334,7 +335,7 @@ class Document:
         if state == "shown":
             if not quoted:
                 self.error(f"{name} has neither a test nor a reason")
-            # One test that shows several rules has its name in each row.
+            # If one test shows several rules, each of their rows names it.
             if count > 1:
                 self.error(f"{name}: only what does not apply may have a row together")
             return
@@ -349,7 +350,7 @@ class Document:
             self.error(f"{name}: only what does not apply may have a row together")
 
     def complete(self):
-        """A row for each rule, and no more."""
+        """Check that each rule has a row, and each row a rule."""
         if not self.sections and not self.counted_in:
             self.error("there is no table of sections")
         if not self.rules:
@@ -363,7 +364,7 @@ class Document:
                 self.error(f"{section} #{number} is not in the table of sections")
 
     def against(self, words, source):
-        """Compare with the words of the document's text."""
+        """Compare the rows with the words of the document's text."""
         for section, expected in words:
             rows = [self.rules.get((section, number)) for number in range(1, len(expected) + 1)]
             if self.sections.get(section, len(expected)) != len(expected):
@@ -379,7 +380,7 @@ class Document:
                 self.error(f"{section} #{number} is not in {source}")
 
     def against_starless(self, items, source):
-        """Each list item, paragraph and table without a star is a rule with a letter."""
+        """Check that each item, paragraph and table without a star is a rule with a letter."""
         for section in sorted(set(items) | set(self.lettered)):
             there, rows = items.get(section, 0), self.lettered.get(section, 0)
             if there != rows:
@@ -388,7 +389,7 @@ class Document:
 
 
 def known_sections(document, page):
-    """The sections that may be cited: those listed, those of rules, and those that they are in."""
+    """Return the sections that can be cited: listed ones, those of rules, and their parents."""
     found = set(document.listed) | {section for section, _ in document.rules} | set(document.lettered)
     found |= set(re.findall(r"^(\d+)\. .*\n=+$", page, re.M))
     for section in list(found):
@@ -399,7 +400,7 @@ def known_sections(document, page):
 
 
 def citations(root, documents, pages):
-    """Errors: sections that comments and pages name, and that do not exist"""
+    """Return an error for each section that a comment or page names and that does not exist."""
     known = {document.cited_as: known_sections(document, pages.get(document.name, ""))
              for document in documents if document.cited_as}
     errors = []
@@ -421,7 +422,7 @@ def citations(root, documents, pages):
 
 
 def read_documents(root):
-    """([Document], [error])"""
+    """Return ([Document], [error])."""
     folder = os.path.join(root, "Documentation", "conformance")
     errors, documents = [], []
     try:

@@ -7,21 +7,21 @@
 # and server, and in which one instruction takes one nanosecond; a plugin of
 # QEMU counts them by function. See Documentation/performance.rst.
 #
-#   CHECK=1        compare with the committed figures of the same length, and fail
-#                  when a row is more than 2 % above them, or 4 % at a depth of 4 or
-#                  16; of the short form only rpcrdma.ko's own, and posts
-#   UPDATE=1       write the figures, the table and the plots of the documentation,
-#                  and figures of the short form, for the level "cost" of the tests
+#   CHECK=1        compare with the committed figures of the same length, and fail if a
+#                  row exceeds them by more than 2 %, or by 4 % at a depth of 4 or 16.
+#                  In the short form, compare only rpcrdma.ko's instructions and posts
+#   UPDATE=1       write the figures, the table and the plots of the documentation, and
+#                  the figures of the short form for the level "cost" of the tests
 #   LENGTH=short   a quarter of the operations, no idle memory, and no connecting clients
 #   LENGTH=grid    reads and writes of many sizes, some of them chosen at random, with many
 #                  numbers of outstanding operations, aligned and not, with 4, 8 and 64
 #                  threads of nfsd, and with sec=krb5i; streams; READDIR; GETXATTR
 #   ROWS=regex     the rows of the grid to measure. By default all
 #   SEED=number    the seed of the random sizes, as a run of the grid prints it
-#   ONLY="v2 own"  some of: own (the in-tree module), v1, v2, tcp
+#   ONLY="v2 own"  measure only these of: own (the in-tree module), v1, v2, tcp
 #   NFSVERS=4.2    the version of NFS
-#   RDMA=memdev    over the device in memory of kunit/ instead of soft-RoCE: mostly the
-#                  modules' own cost. It has figures of its own
+#   RDMA=memdev    over the device in memory of kunit/ instead of soft-RoCE: most of the
+#                  cost is then the module's. It has separate figures
 #   OPTIONS=...    module options for v2, e.g. OPTIONS="max_inline_read=16384"
 #   BUILT=folder   use rpcrdma.ko (and kunit/rpcrdma_memdev.ko) from there, instead of
 #                  building them here
@@ -48,8 +48,9 @@ case $device in
 rxe) ;;
 memdev)
 	modules=(--module "$built/kunit/rpcrdma_memdev.ko")
-	# The device's checks of memory would add to its cost; and the in-tree module
-	# violates a rule in each Receive that it posts again, and reconnects.
+	# Disable the device's checks of memory. They would add to its cost, and the
+	# in-tree module violates one of them with each Receive that it posts again,
+	# and would reconnect.
 	parameters=virt_dma=1
 	;;
 *) die "unknown RDMA=$device: rxe or memdev" ;;
@@ -85,7 +86,7 @@ measure()
 	shift 4
 	mkdir -p "$dir"
 	cp "$run/nfswork" "$run/hostile" "$dir/"
-	# Clients in user space need soft-RoCE. The protocol of each:
+	# Clients in user space need soft-RoCE. Set the protocol of each.
 	case $length.$device.$kind in
 	long.rxe.own|long.rxe.v1) crowd=1 ;;
 	long.rxe.v2) crowd=2 ;;

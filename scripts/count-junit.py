@@ -11,7 +11,7 @@ def main():
         try:
             root = ET.parse(path).getroot()
         except (ET.ParseError, OSError) as error:
-            # A test program that died leaves half a file, or none.
+            # A test program that crashed leaves a truncated file or none.
             print(f"not ok {path} - {error}")
             continue
         for case in root.iter("testcase"):

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# "make deb": Debian packages, from the files of scripts/debian in a source tree
-# put together for them.
+# "make deb": build the Debian packages, from a copy of the sources with the files of
+# scripts/debian.
 #
 #   scripts/deb.sh [DIR [VERSION]]
 #

@@ -2,16 +2,16 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # Build the debug kernel (KUnit, KASAN, lockdep, kmemleak) that GUEST=debug boots in
-# QEMU instead of User-Mode Linux, from Debian's linux-source-6.1 and the configuration
-# in .kunitconfig, with scripts/debug-kernel.config over it.
+# QEMU instead of User-Mode Linux, from Debian's linux-source-6.1. The configuration is
+# .kunitconfig, overridden by scripts/debug-kernel.config.
 # scripts/debug-kernel.patch is applied if it fits: it fixes problems that keep tests
 # from running, and changes no code under test.
 #
 #   scripts/debug-kernel.sh
 #
-#   DEBUG_SUITE=suite   from the newest linux-source of that suite instead, e.g.
-#               bookworm-backports (6.12) or trixie-backports (7.x), and without
-#               the options that those sources do not have
+#   DEBUG_SUITE=suite   build from the newest linux-source of that suite instead, e.g.
+#               bookworm-backports (6.12) or trixie-backports (7.x). Options that
+#               those sources lack are left out
 #
 # The result is cached outside the checkout, keyed by the configuration, the
 # patch and the version of the sources. Prints the path of the built tree on stdout;
@@ -42,7 +42,7 @@ options()
 	[ -z "$suite" ] || printf '%s\n' CONFIG_EXPERT=y CONFIG_NFS_V4_0=y
 }
 
-# Those of them that the sources have
+# Print the requested options that exist in the sources.
 config()
 {
 	if [ -z "$suite" ]; then

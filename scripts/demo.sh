@@ -25,7 +25,7 @@ new_run demo
 build_guest_tools "$run"
 say "booting a guest; its logs are in $run"
 status=0
-# 2500 small files and two big ones, the second of an odd size on purpose.
+# 2500 small files and two large ones; the size of the second one is odd.
 scripts/guest.sh --module "$module" --mem 3G --timeout 1500 --run-dir "$run" -- \
 	"$run/guest/demo.sh" 2500 67108864 68157443 || status=$?
 

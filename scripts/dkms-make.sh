@@ -1,23 +1,24 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Called by DKMS to build the module: dkms-make.sh KVER KDIR, in the sources' folder;
-# and after the installation: dkms-make.sh installed KVER ARCH TREE VERSION, where
-# TREE is DKMS's folder of this package.
+# Called by DKMS to build the module, in the folder of the sources:
+#   dkms-make.sh KVER KDIR
+# and after the installation, where TREE is DKMS's folder of this package:
+#   dkms-make.sh installed KVER ARCH TREE VERSION
 #
 # A build that fails would leave the kernel package that is being installed
 # unconfigured, and apt with it. Therefore, if this module cannot be built for
-# a kernel, the result is a copy of its in-tree rpcrdma.ko. Older DKMS (3.0)
-# finds that this module is installed already, and does nothing; newer DKMS (3.2)
-# moves the in-tree module away and installs the copy, which is undone here.
+# a kernel, the result is a copy of its in-tree rpcrdma.ko. Older DKMS (3.0) then
+# finds that this module is already installed, and does nothing. Newer DKMS (3.2)
+# moves the in-tree module away and installs the copy, which this script undoes.
 set -uo pipefail
 
 installed()
 {
 	local kver=$1 arch=$2 tree=$3 version=$4 said origin
-	# The build's output only goes there.
+	# DKMS writes the output of the build only to this file.
 	said=$(grep -m1 '^rpcrdma-v2 does not build for ' "$tree/$version/$kver/$arch/log/make.log" 2>/dev/null) || return 0
-	# The installation of a package discards the standard output.
+	# Use stderr, because stdout is discarded while a package is installed.
 	echo "$said" >&2
 	[[ $said == *', which keeps its own '* ]] || return 0
 	for origin in "$tree/original_module/$kver/$arch"/rpcrdma.ko*.origin; do
@@ -65,7 +66,7 @@ if [ -s rpcrdma.ko ]; then
 	exit 0
 fi
 
-# A kernel without NFS/RDMA, such as one for clouds: a module that only says so
+# For a kernel without NFS/RDMA, such as a cloud kernel, build a module that only reports this.
 dir=none
 mkdir -p $dir
 cat >$dir/rpcrdma.c <<'C'

@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# scripts/headers.sh: check the interface of the core, include/rpcrdma/. Each header
-# compiles alone, in C11 and in C++20, with no header of the kernel; none includes itself
-# by way of others; and engine.h includes all of them.
+# scripts/headers.sh: check the interface of the core, include/rpcrdma/. Each header compiles
+# alone, in C11 and in C++20, without a kernel header. No header includes itself, directly or
+# through others. engine.h includes all of them.
 set -uo pipefail
 
 cd "$(dirname "$0")/../include/rpcrdma" || exit

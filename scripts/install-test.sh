@@ -57,7 +57,7 @@ fi
 export FORCE=1
 install_sh check "$kver" "$kdir"
 
-# DKMS in addition to a copy of make install
+# DKMS, while a copy from make install exists
 if command -v dkms >/dev/null; then
 	touch "$modules/updates/rpcrdma.ko"
 	refuses 'make uninstall first' install_sh dkms 0.0
@@ -65,7 +65,7 @@ if command -v dkms >/dev/null; then
 	install_sh dkms 0.0
 fi
 
-# Second copies, compressed too
+# Second copies of the module, also compressed ones
 for copy in updates/dkms/rpcrdma.ko updates/dkms/rpcrdma.ko.xz extra/rpcrdma.ko.zst; do
 	mkdir -p "$(dirname "$modules/$copy")"
 	: >"$modules/$copy"
@@ -81,7 +81,7 @@ refuses 'RDMA core is not the in-tree one' install_sh check "$kver" "$kdir"
 refuses 'RDMA core is not the in-tree one' install_sh core "$kver"
 rm "$modules/updates/ib_core.ko"
 
-# Installed, again over itself, and removed, compressed too
+# Install, install again, and remove; also a compressed module
 depmod -b "$root" "$kver"
 refuses 'modprobe would load' install_sh "done" "$kver"
 for ext in '' .xz; do
@@ -97,7 +97,7 @@ for ext in '' .xz; do
 done
 says 'does not exist, nothing was removed' install_sh uninstall "$kver"
 
-# Signed with a key of one's own, by the commands of the page
+# Sign the module with a local key, by the commands of installation.rst
 mkdir "$root/sign"
 strip -g -o "$root/sign/rpcrdma.ko" "$own"
 commands=$(sed -n '/^   openssl req/,/^   depmod/p' "$here/Documentation/installation.rst" |

@@ -1,18 +1,18 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# The parts of "make install" and "make uninstall" other than building. They refuse
-# an action that would fail, with one sentence that describes the remedy.
+# The steps of "make install" and "make uninstall" except the build. They refuse an action
+# that would fail, and print one sentence with the remedy.
 #
 #   scripts/install.sh check KVER KDIR   check that the module can be built and installed
-#   scripts/install.sh done KVER         print how to put it to use
+#   scripts/install.sh done KVER         print how to load the new module
 #   scripts/install.sh uninstall KVER    remove what "make install" installed
-#   scripts/install.sh dkms VERSION      check that DKMS may get the sources of this version
+#   scripts/install.sh dkms VERSION      check that these sources can be added to DKMS
 #   scripts/install.sh core KVER         fail, with a message, if that kernel does not
 #                                        use its in-tree RDMA core
 #
-# INSTALL_MOD_PATH=folder stands for / as with the kernel's modules_install.
-# FORCE=1 answers questions with yes.
+# INSTALL_MOD_PATH=folder is used instead of /, as in the kernel's modules_install.
+# FORCE=1 answers all questions with yes.
 set -euo pipefail
 
 PATH=$PATH:/usr/sbin:/sbin
@@ -39,7 +39,7 @@ ask()
 	[[ $answer == [yY]* ]] || die "nothing was changed"
 }
 
-# Copies that are neither in-tree nor installed by "make install"
+# Print copies of the module that are neither in-tree nor from "make install".
 other_copies()
 {
 	find "$modules" -path "$modules/kernel" -prune -o -name 'rpcrdma.ko*' -print 2>/dev/null |

@@ -2,10 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0
 """kunit-results.py KUNIT_DIR DMESG EXPECTED_SUITES
 
-Print "ok NAME" or "not ok NAME - reason" for each KUnit case in DMESG, what the
-kernel logged while one test module was loaded. The parser is the in-tree one,
-in KUNIT_DIR (tools/testing/kunit); EXPECTED_SUITES is how many suites the
-module has."""
+Print "ok NAME" or "not ok NAME - reason" for each KUnit case in DMESG, the kernel's
+log while one test module was loaded. The parser is the kernel's, in KUNIT_DIR
+(tools/testing/kunit). EXPECTED_SUITES is the number of suites of the module."""
 import inspect
 import io
 import re
@@ -13,7 +12,7 @@ import sys
 
 
 def ktap(path):
-    """A complete KTAP document: with older kernels a module's suites come without the head."""
+    """Return a complete KTAP document: older kernels log a module's suites without a head."""
     lines = []
     with open(path, encoding="utf-8", errors="replace") as log:
         for line in log:
@@ -46,8 +45,8 @@ def main():
 
     def walk(test, names):
         nonlocal cases
-        # A case with parameters has the parameters as its parts: those are
-        # not counted, the case is.
+        # The parameters of a case are its subtests. Count the case, not its
+        # parameters.
         if not test.subtests or len(names) >= 2:
             if not names:
                 return

@@ -2,17 +2,17 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # scripts/layers.sh [FOLDER]: check that no object of the module that was built in FOLDER,
-# by default in this checkout, uses a symbol of a higher object. Kbuild has the objects in
-# order, lowest first: those of core/, of verbs/ and of sunrpc/. If an object does, fail and
-# print the symbols with both objects.
-# Lower objects call higher ones by hooks and work items. The core, and no other object,
-# calls the functions of its port (core/port.h), wherever they are.
+# by default in this checkout, uses a symbol of a higher object. Kbuild lists the objects in
+# order, lowest first: those of core/, of verbs/ and of sunrpc/. If an object uses a higher
+# one, fail and print the symbols with both objects.
+# Lower objects call higher ones through hooks and work items. Only the core calls the
+# functions of its port (core/port.h), which higher objects define.
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")/.." && pwd)
 built=${1:-$here}/net/sunrpc/xprtrdma
 
-# The objects of the list $1 in Kbuild, in their order
+# Print the objects of the list $1 in Kbuild, in order.
 objects()
 {
 	sed -e ':more' -e '/\\$/{N;s/\\\n//;b more' -e '}' "$here/Kbuild" | sed -n "s/^$1-objs := *//p"

@@ -4,12 +4,12 @@
 
 # shellcheck disable=SC2034
 
-# Everything large that can be built again is here, outside the checkout.
+# The folder, outside the checkout, of all large files that can be built again
 CACHE=${RPCRDMA_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/rpcrdma-v2}
 
-# ccache avoids compiling sources again that this or another checkout has compiled. The folder
-# of a compilation is left out, so that results are the same for each checkout; debuggers then
-# look for sources below the current folder.
+# ccache reuses the results of this and other checkouts. The folder of a compilation is not
+# part of a result, so that results are the same for each checkout. Debuggers then look for
+# sources below the current folder.
 if [ -d /usr/lib/ccache ] && [ -z "${CCACHE_BASEDIR:-}" ]; then
 	PATH=/usr/lib/ccache:$PATH
 	export CCACHE_DIR=${CCACHE_DIR:-$CACHE/ccache} CCACHE_NOHASHDIR=1
@@ -23,7 +23,7 @@ guest_packages=(bash coreutils gawk util-linux mount kmod hostname procps iprout
 	acl attr binutils bpftrace diffutils fio keyutils krb5-admin-server krb5-kdc krb5-user
 	nfs4-acl-tools nftables openssl perl python3 systemd tshark udev linux-image-amd64)
 
-# Emulated guests on a busy machine are slow: this factor multiplies each time limit.
+# Factor of each time limit, because emulated guests on a busy machine are slow
 TIMEOUT_SCALE=${TIMEOUT_SCALE:-1}
 
 say()
@@ -48,8 +48,8 @@ stock_kernel_version()
 	done | sort -V | tail -n 1
 }
 
-# The kernel that "make" builds for: the running kernel, if possible, or else the
-# newest one with headers. Those of 6.1 come first, because the tests are for them.
+# Print the kernel that "make" builds for: the running kernel if possible, otherwise the newest
+# one with headers. 6.1 is preferred, because the tests are for it.
 kernel_version()
 {
 	local v
@@ -62,7 +62,7 @@ kernel_version()
 	echo "$v"
 }
 
-# Print the project's files in this folder: with git those that are not ignored, or else all.
+# Print the project's files in this folder: those that git does not ignore, or all without git.
 project_files()
 {
 	if git rev-parse --git-dir >/dev/null 2>&1; then
@@ -72,7 +72,7 @@ project_files()
 	fi | while read -r f; do [ ! -f "$f" ] || echo "$f"; done | sort
 }
 
-# Print those from which the module and its KUnit suites are built.
+# Print the files from which the module and its KUnit suites are built.
 module_files()
 {
 	project_files | grep -E '^(Makefile|Kbuild|net/|include/|kunit/|scripts/(lib|install)\.sh)' |
@@ -89,8 +89,8 @@ source_tree()
 
 project_version() { sed -n 's/^version := //p' "$(dirname "${BASH_SOURCE[0]}")/../Kbuild"; }
 
-# Print the maintainer named in packages: the person that builds them, as set for Debian's
-# tools, or else an address that does not exist.
+# Print the maintainer named in packages: the builder, as set for Debian's tools, otherwise an
+# address that does not exist.
 maintainer()
 {
 	if [ -n "${DEBEMAIL:-}" ]; then
@@ -100,9 +100,9 @@ maintainer()
 	fi
 }
 
-# begin_package DIR [VERSION]: create DIR, change to this checkout, and set to (the absolute path
-# of DIR), version, work (a temporary folder of this script) and tree (the project's files in
-# it, with that version).
+# begin_package DIR [VERSION]: create DIR and change to this checkout. Sets "to" to the absolute
+# path of DIR, "version", "work" to a temporary folder, and "tree" to a copy of the project's
+# files in it, with that version.
 begin_package()
 {
 	mkdir -p "$1"
@@ -115,11 +115,11 @@ begin_package()
 	source_tree "$tree" "$version"
 }
 
-# Print the time of the last change: packages that are built again are the same.
+# Print the time of the last change, so that packages are reproducible.
 source_date() { echo "${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || date +%s)}"; }
 
-# Print the items of the changelog's newest section, in the form of packages: $1 precedes each
-# item, and $2 its further lines.
+# Print the items of the changelog's newest section for a package: $1 precedes each item, and $2
+# each of its further lines.
 changes()
 {
 	sed -n '/^[0-9]/,$p' Documentation/changelog.rst | awk -v first="$1" -v next_="$2" '
@@ -137,7 +137,7 @@ changes()
 			print line
 		}
 		{ gsub("``", "") }
-		# Read to the end: the writer would otherwise get SIGPIPE.
+		# Read to the end, because the writer would otherwise get SIGPIPE.
 		/^===/ { sections++ }
 		sections > 1 { next }
 		/^[*] / { if (item) wrap(item); item = $0 }
@@ -171,9 +171,9 @@ debian_key=/usr/share/keyrings/debian-archive-keyring.gpg
 NO_ARCHIVE=3
 no_archive() { echo "$(basename "$0"): $*" >&2; exit $NO_ARCHIVE; }
 
-# Set apt: the folder of a separate apt, in the cache's kernels/, which knows only the suite $1
-# and no installed package. Its output goes to the file $2. The packages are those of the
-# architecture $3 (default: amd64).
+# Set apt to the folder of a separate apt configuration in the cache's kernels/, which has only
+# the suite $1 and no installed package. Output goes to the file $2. The packages are those of
+# the architecture $3 (default: amd64).
 suite_apt()
 {
 	local suite=$1 log=$2 host like uri
@@ -195,7 +195,7 @@ suite_apt()
 	fi
 }
 
-# apt_here TOOL ARG...: run a tool of that apt
+# apt_here TOOL ARG...: run a tool with that configuration
 apt_here()
 {
 	local tool=$1
@@ -234,7 +234,7 @@ newest_source()
 	cat "$newest"
 }
 
-# Put these sources into the folder $2.
+# Unpack the sources that newest_source() printed into the folder $2.
 unpack_source()
 {
 	local apt apt_arch name version deb
@@ -260,17 +260,17 @@ fit_patch()
 # from sources and keep it in the cache, outside the checkout. Set tree to its
 # folder, in which modroot/ has its modules installed.
 #
-# NAME is the name of the folder. KEY is derived from its sources: another key is
-# another kernel. The command UNPACK puts the sources into the folder that it is
-# given; the command CONFIG prints the options to set; both run only if the kernel is
-# not in the cache. MAKE-ARGUMENTs are passed to each make.
+# NAME is the name of the folder. KEY is derived from the sources: each key has a
+# separate kernel. The command UNPACK writes the sources to the folder in its argument,
+# and the command CONFIG prints the options to set. Both run only if the kernel is not
+# in the cache. MAKE-ARGUMENTs are passed to each make.
 test_kernel()
 {
 	local name=$1 unpack=$3 config=$4 log=$CACHE/$1-build.log lost lock
 	tree=$CACHE/$1-$(sha256sum <<<"$2" | cut -c1-16)
 	shift 4
 	[ ! -f "$tree/.complete" ] || return 0
-	# One builder at a time; a second one waits, and finds the tree complete.
+	# Only one process builds. A second one waits, and then finds the complete tree.
 	mkdir -p "$CACHE"
 	exec {lock}>"$CACHE/$name.lock"
 	flock "$lock"
@@ -293,10 +293,10 @@ $lost"
 		make -C "$tree.src" "$@" modules_install INSTALL_MOD_PATH="$tree.src/modroot" \
 			INSTALL_MOD_STRIP=1 >>"$log" 2>&1 ||
 			{ tail -30 "$log" >&2; die "installing the modules of the $name failed, see $log"; }
-		# Links to the build tree, which is not needed here.
+		# Remove links to the build tree, which is not needed here.
 		rm -f "$tree.src"/modroot/lib/modules/*/{build,source}
-		# Only the files that external modules, a guest and a reader of its stack traces
-		# need are kept: no objects.
+		# Remove the objects. Keep the files that are needed to build external modules, to
+		# boot a guest and to read its stack traces.
 		find "$tree.src" \( -name '*.o' -o -name '*.a' -o -name '.*.cmd' \) \
 			-not -path '*/scripts/*' -not -path '*/tools/*' -delete
 		mv "$tree.src" "$tree"
@@ -306,7 +306,7 @@ $lost"
 	exec {lock}>&-
 }
 
-# Make a minimal system of the Debian suite $1 in the folder $2, unless it exists
+# Create a minimal system of the Debian suite $1 in the folder $2, unless it exists.
 debian_system()
 {
 	local suite=$1 to=$2 lock valid
@@ -319,10 +319,10 @@ debian_system()
 		rm -rf "$to"
 		debootstrap --variant=minbase --keyring=$debian_key "$suite" "$to" "$(archive "$(host_suite)")" >"$to.log" 2>&1 ||
 			{ tail -n 5 "$to.log" >&2; die "debootstrap cannot make a $suite"; }
-		# The mirror configured here has other suites as well.
+		# Use this system's setting for expired indexes, because it uses the same archive.
 		valid=$(apt-config dump --format '%v' Acquire::Check-Valid-Until)
 		echo "Acquire::Check-Valid-Until \"${valid:-true}\";" >"$to/etc/apt/apt.conf.d/90mirror"
-		# No service is started there.
+		# Start no services in this system.
 		printf '#!/bin/sh\nexit 101\n' >"$to/usr/sbin/policy-rc.d"
 		chmod 755 "$to/usr/sbin/policy-rc.d"
 		touch "$to/.complete"
@@ -361,7 +361,7 @@ build_ping()
 	cp "$(make -s -C "$from" build-dir)/rpcrdma-ping" "$1"
 }
 
-# build_version1_server DIR: the server of version 1 that does not refuse version 2
+# Build the server of version 1 that does not refuse version 2 in the folder $1.
 build_version1_server()
 {
 	gcc -O2 -Wall -Wextra -Werror -o "$1/version1-server" \
@@ -382,6 +382,6 @@ new_run()
 	rm -rf "$run"
 	mkdir -p "$run"
 	run=$(cd "$run" && pwd)
-	# A guest that reads a script while it is edited would get two halves.
+	# Copy the scripts, because a guest would misread one that is edited while it runs.
 	cp -r "$(dirname "${BASH_SOURCE[0]}")/guest" "$run/guest"
 }

@@ -5,7 +5,7 @@
   mutants.py                 for each mutation: build the engine with it and run the
                              engine tests that the row of its rule names. Fail if they
                              all pass. Behaviour without a rule in a document has the
-                             tests of a suite.
+                             tests of a suite instead.
   mutants.py NAME ...        the mutations of a document or of a rule ("version-two",
                              "version-two:7.1.2 #1"), of all suites ("suites"), of one
                              ("suites:MrPool"), or a single one ("suites:MrPool #1")
@@ -22,17 +22,17 @@ Documentation/conformance/mutants has the mutations, a file for each table:
 
   4.2.1.2 #1, 4.2.3 #1                 the rules that it breaks
     conn/receive.cc                    a file of the core
-    - received) > 1                    occurs there exactly once, spaces aside
+    - received) > 1                    occurs there exactly once, regardless of spaces
     + received) > 2                    the replacement
 
   5.1 #2: in a header                  or why a rule has none
 
-Several files, and pairs of lines, may follow one another; a rule that is implemented in
-several places may have several entries. kunit/core/mutants.txt has the same format, with
+A mutation can have several files and several pairs of lines. A rule that is implemented in
+several places can have several mutations. kunit/core/mutants.txt has the same format, with
 suites of the tests in place of sections. kunit/simulation/mutants.txt has defects in place
 of rules. A file outside the core has its path in the checkout: include/rpcrdma/..., or, in
-the simulation's table, kunit/simulation/... All mutations take some ten minutes, so "make
-check" only runs --check.
+the simulation's table, kunit/simulation/... Because all mutations take about ten minutes,
+"make check" only runs --check.
 """
 import argparse
 import glob
@@ -52,10 +52,10 @@ FOLDER = "Documentation/conformance/mutants"
 SIMULATION = "kunit/simulation"
 DEFECTS = f"{SIMULATION}/mutants.txt"
 SUITES = "suites"
-# The part of the core that its users inline
+# The headers of the core, with the functions that are compiled inline
 INCLUDE = "include"
 RULE = re.compile(r"\S+ #(\d+|[a-z])")
-# A test that does not end any more has noticed, too.
+# Time limit of the tests; a test that exceeds it has detected the mutation.
 SECONDS = 120
 SIMULATION_SECONDS = 900
 # Clients of one server, and seeds, as in the simulation's Makefile
@@ -63,7 +63,7 @@ CROWDS = (("1000", "1-5"), ("10000", "6-6"))
 
 
 class Mutation:
-    """What is changed in which files, and the rules that this breaks."""
+    """The changes of files, and the rules that they break"""
 
     def __init__(self, document, rules, reason, where):
         self.document = document
@@ -77,12 +77,12 @@ class Mutation:
 
 
 def place(source):
-    """The path in the checkout of a file named by a table"""
+    """Return the path in the checkout of a file named by a table."""
     return source if source.startswith((f"{INCLUDE}/", f"{SIMULATION}/")) else f"{CORE}/{source or '?'}"
 
 
 def read_table(root, path):
-    """([Mutation], [error]) of one file"""
+    """Return ([Mutation], [error]) of one file."""
     found, errors, source = [], [], None
     document = os.path.splitext(os.path.basename(path))[0]
     with open(os.path.join(root, path), encoding="utf-8") as text:
@@ -113,7 +113,7 @@ def read_table(root, path):
 
 
 def read_suites(root):
-    """([Mutation], [error]) of the suites"""
+    """Return ([Mutation], [error]) of the suites."""
     if not os.path.exists(os.path.join(root, TESTS, "mutants.txt")):
         return [], []
     found, errors = read_table(root, f"{TESTS}/mutants.txt")
@@ -127,7 +127,7 @@ def suite_of(rule):
 
 
 def suite_sources(root, suite):
-    """The files with tests of a suite"""
+    """Return the files with tests of a suite."""
     has = re.compile(rf"^(TEST|INSTANTIATE_TEST_SUITE_P)\({suite},", re.M)
     found = []
     for name in sorted(os.listdir(os.path.join(root, TESTS))):
@@ -139,7 +139,7 @@ def suite_sources(root, suite):
 
 
 def read_mutations(root):
-    """([Mutation], [error]) of the rules"""
+    """Return ([Mutation], [error]) of the rules."""
     found, errors = [], []
     folder = os.path.join(root, FOLDER)
     for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else []:
@@ -152,19 +152,19 @@ def read_mutations(root):
 
 
 def read_defects(root):
-    """([Mutation], [error]) of the simulation"""
+    """Return ([Mutation], [error]) of the simulation."""
     if not os.path.exists(os.path.join(root, DEFECTS)):
         return [], []
     return read_table(root, DEFECTS)
 
 
 def pattern(old):
-    """Finds @old however the formatter has broken its lines."""
+    """Return an expression that finds old with any line breaks of the formatter."""
     return re.compile(r"\s+".join(re.escape(word) for word in old.split()))
 
 
 def mutated(root, mutation):
-    """({file: text}, [error])"""
+    """Return ({file: text}, [error]): the files with the mutation applied."""
     texts, errors = {}, []
     for source, old, new in mutation.changes:
         try:
@@ -183,7 +183,7 @@ def mutated(root, mutation):
 
 
 def engine_tests(root, mutations):
-    """{document: {rule: [names of engine tests]}}"""
+    """Return ({document: {rule: [names of engine tests]}}, [error])."""
     documents, errors = read_documents(root)
     tests = {}
     for document in documents:
@@ -224,7 +224,7 @@ def check(root, mutations):
 
 
 def gtest_filter(names, listed):
-    """The filter for names of rows: parameters there are suffixes here."""
+    """Return GoogleTest's filter for names in rows. A parameter is a suffix in the filter."""
     found = []
     for name in names:
         case, _, parameter = name.rpartition("/")
@@ -236,7 +236,7 @@ def gtest_filter(names, listed):
 
 
 def write(folder, texts):
-    """Put these files into the folder: {name: text}"""
+    """Write the files {name: text} to the folder."""
     for name, text in texts.items():
         with open(os.path.join(folder, name), "w", encoding="utf-8") as source:
             source.write(text)
@@ -244,8 +244,8 @@ def write(folder, texts):
 
 class Build:
     """
-    The engine as a library, built anew for each mutation, and the engine tests
-    as "make check" compiles them, which need no new link.
+    The engine as a shared library, which is rebuilt for each mutation, and the engine
+    tests as "make check" compiles them, which need not be linked again.
     """
 
     def __init__(self, root):
@@ -265,7 +265,7 @@ class Build:
             raise ValueError(complaint)
         self.make("-s", os.path.join(self.folder, "engine_test"))
         listing = subprocess.run([self.program, "--gtest_list_tests"], capture_output=True, text=True, check=True)
-        # "All/Suite." and under it "Case/parameter"
+        # The listing has "All/Suite." with lines "Case/parameter" below it.
         self.listed, suite = set(), ""
         for line in listing.stdout.split("\n"):
             if line and not line.startswith(" "):
@@ -281,7 +281,7 @@ class Build:
         """None if it was built, or what the compiler said"""
         flags = ["-std=c++20", "-ffreestanding", "-nostdinc++", "-fno-exceptions", "-fno-rtti", "-O0", "-fPIC", "-w",
                  f"-I{os.path.join(self.root, 'include')}"]
-        # A part that is not changed is there as it was built first.
+        # Files that the mutation does not change are linked as first built.
         objects = {part: os.path.join(self.copy, part + ".o") for part in self.parts}
         for part in parts:
             if mutation:
@@ -295,13 +295,13 @@ class Build:
         return built.stderr if built.returncode else None
 
     def parts_of(self, texts):
-        """What to compile anew when these files change"""
+        """Return the files to compile again if these files change."""
         if any(name.endswith((".h", ".hh")) for name in texts):
             return self.parts
         return [name[:-3] for name in texts]
 
     def with_header(self, texts, suite):
-        """A program of its own, of a suite's tests: they have the header inline, too"""
+        """Build a separate program of a suite's tests, which include the changed header, too."""
         shutil.rmtree(os.path.join(self.folder, "include"), ignore_errors=True)
         shutil.copytree(os.path.join(self.root, "include"), os.path.join(self.folder, "include"))
         write(self.folder, texts)
@@ -314,7 +314,7 @@ class Build:
         return built.stderr if built.returncode else None, program
 
     def run(self, names, program=None):
-        """Whether one of these tests fails"""
+        """Return whether one of these tests fails."""
         try:
             done = subprocess.run([program or self.program, "--gtest_brief=1", "--gtest_fail_fast",
                                    "--gtest_filter=" + gtest_filter(names, self.listed)],
@@ -331,7 +331,7 @@ class Build:
 
 
 def try_all(root, mutations):
-    """How many the tests did not notice"""
+    """Return the number of mutations that no test detects."""
     tests, _ = engine_tests(root, mutations)
     build, bad, count, start = Build(root), 0, 0, time.time()
     for mutation in mutations:
@@ -356,24 +356,24 @@ def try_all(root, mutations):
             bad += 1
             print(f"{mutation.where}: {mutation.document} {rule}: {verdict}", flush=True)
         build.restore(texts)
-    print(f"{count} rules broken, {count - bad} noticed, {bad} not, {time.time() - start:.0f} s")
+    print(f"{count} rules broken, {count - bad} detected, {bad} not, {time.time() - start:.0f} s")
     return bad
 
 
 class Simulation:
-    """The simulation and the engine, of which make builds anew what is changed."""
+    """The simulation and the engine; make rebuilds their changed files."""
 
     def __init__(self, root):
         self.root = root
         self.folder = os.path.join(self.ask("build-dir"), "mutants")
-        # Seeds that failed once
+        # Seeds that have failed in the past
         self.failed_seeds = self.ask("failed-seeds").split()
         self.copy = os.path.join(self.folder, "tree")
         self.objects = os.path.join(self.folder, "build", "fast")
         self.program = os.path.join(self.folder, "build", "simulate")
         shutil.rmtree(self.copy, ignore_errors=True)
         for part in (INCLUDE, CORE, TESTS, SIMULATION):
-            # With the times they have: what was built before is still good.
+            # Keep modification times, so that make does not rebuild unchanged files.
             shutil.copytree(os.path.join(root, part), os.path.join(self.copy, part))
         complaint = self.build()
         if complaint:
@@ -383,7 +383,7 @@ class Simulation:
         shutil.copytree(self.objects, self.good)
 
     def ask(self, what):
-        """What the Makefile prints for this target"""
+        """Return the output of the Makefile for this target."""
         return subprocess.run(["make", "--no-print-directory", "-s", "-C", os.path.join(self.root, SIMULATION), what],
                               capture_output=True, text=True, check=True).stdout.strip()
 
@@ -398,12 +398,12 @@ class Simulation:
     def restore(self, texts):
         for name in texts:
             shutil.copy2(os.path.join(self.root, place(name)), os.path.join(self.copy, place(name)))
-        # Newer than their sources, and not built again
+        # The copies are newer than their sources, so that make does not rebuild them.
         for name in os.listdir(self.good):
             shutil.copy(os.path.join(self.good, name), os.path.join(self.objects, name))
 
     def run(self, *runs):
-        """(seed, complaint) of the first run that fails, or None"""
+        """Return (seed, complaint) of the first run that fails, or None."""
         try:
             done = subprocess.run([self.program, "-n", *runs], capture_output=True, text=True, errors="replace",
                                   check=False, timeout=SIMULATION_SECONDS)
@@ -416,7 +416,7 @@ class Simulation:
 
 
 def try_simulation(root, mutations, seeds):
-    """How many the seeds did not notice"""
+    """Return the number of defects that no seed detects."""
     simulation, bad, count, start = Simulation(root), 0, 0, time.time()
     for mutation in mutations:
         texts, errors = mutated(root, mutation)
@@ -439,7 +439,7 @@ def try_simulation(root, mutations, seeds):
         bad += 1
         verdict = "does not build: " + complaint.split("\n")[0] if complaint else f"survives the seeds {seeds}"
         print(f"{mutation.where}: {', '.join(mutation.rules)}: {verdict}", flush=True)
-    print(f"{count} defects put back, {count - bad} noticed, {bad} not, {time.time() - start:.0f} s")
+    print(f"{count} defects reintroduced, {count - bad} detected, {bad} not, {time.time() - start:.0f} s")
     return bad
 
 
@@ -457,12 +457,12 @@ def check_defects(root, mutations):
 
 
 def families(mutation):
-    """What the rules of a mutation begin with: "T2" of "T2 #1"."""
+    """Return the first words of a mutation's rules: "T2" of "T2 #1"."""
     return {rule.split(" ")[0] for rule in mutation.rules}
 
 
 def named(mutations, names, names_of):
-    """Those that have one of the names, or all without any; a name that none has ends the run."""
+    """Return the mutations with one of the names; all if names is empty. Exit on unknown names."""
     if not names:
         return mutations
     unknown = set(names) - {name for m in mutations for name in names_of(m)}
@@ -490,10 +490,10 @@ def main():
         print(error)
     if options.check:
         print(f"{sum(len(m.rules) for m in mutations if m.changes and m.document != SUITES)} rules have a mutation, "
-              f"{sum(len(m.rules) for m in mutations if m.reason)} a reason to have none; "
-              f"{sum(len(m.rules) for m in suites)} are of what no rule is about; "
-              f"{sum(len(m.rules) for m in defects if m.changes)} defects are put back in the simulation, "
-              f"{sum(len(m.rules) for m in defects if m.reason)} cannot be")
+              f"{sum(len(m.rules) for m in mutations if m.reason)} have a reason for none; "
+              f"{sum(len(m.rules) for m in suites)} mutations break behaviour without a rule; "
+              f"{sum(len(m.rules) for m in defects if m.changes)} defects have a mutation in the simulation, "
+              f"{sum(len(m.rules) for m in defects if m.reason)} have a reason for none")
         return 1 if errors else 0
     if options.simulation:
         defects = named(defects, options.name, lambda m: {*m.rules, *families(m)})

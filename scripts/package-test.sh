@@ -2,18 +2,18 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # Test the packages that "make deb" builds with the tools of a Debian suite: lintian's
-# report, and their life cycle in a system of that suite: installation, later kernels,
-# kernels that the module does not build for, upgrade, purge. In this system's suite,
-# also rpmlint's report on the packages of "make rpm". Prints one result line for each.
+# report, and, in a system of that suite, installation, later kernels, kernels that the
+# module does not build for, upgrade and purge. In this system's suite, also rpmlint's
+# report on the packages of "make rpm". Prints one result line for each test.
 #
 #   scripts/package-test.sh DIR [SUITE]
 #
 #   DIR     for the packages and logs
 #   SUITE   default: this system's
 #
-# The system, with two kernels of the archive, is kept in the cache. For another suite than
-# this system's, so is a system to build in. The changes of a run are discarded. The script
-# needs root, and the network only the first time.
+# The system, with two kernels of the archive, is kept in the cache. If the suite is not this
+# system's, a system to build in is kept there, too. The changes of a run are discarded. The
+# script needs root, and needs the network only the first time.
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")/.." && pwd)
@@ -34,7 +34,7 @@ builder=$CACHE/packages/$suite.build
 
 ours() { [ "$suite" = "$(host_suite)" ]; }
 
-# No initramfs: nothing boots here.
+# Disable initramfs-tools, because no kernel is booted here.
 apt_in()
 {
 	local root=$1
@@ -44,7 +44,7 @@ apt_in()
 		{ tail -n 5 "$root.log" >&2; die "apt-get $* failed, see $root.log"; }
 }
 
-# The packages, in $dir, and those of a next version without documents
+# Build the packages in $dir, and those of the next version without documents.
 make_packages()
 {
 	local key lock
@@ -57,7 +57,7 @@ make_packages()
 	exec {lock}>"$builder.prepare"
 	flock "$lock"
 	mount -t proc proc "$builder/proc"
-	# As in debian/control, so that there is one list. A kept system follows a change of it.
+	# Install the dependencies that debian/control lists, again after each change of it.
 	key=$(sha256sum <"$here/scripts/debian/control" | cut -c1-12)
 	if [ ! -e "$builder/ready-$key" ]; then
 		say "what packages are built with, in $builder (log: $builder.log)"
@@ -121,7 +121,7 @@ prepare()
 	exec {lock}>&-
 }
 
-# Mounts go with this process, and nothing is fetched while the tests run.
+# Use separate namespaces: mounts end with this process, and the tests have no network.
 mkdir -p "$(dirname "$base")"
 case ${PACKAGE_TEST_STEP:-begin} in
 begin)
@@ -142,11 +142,11 @@ mount -t proc proc "$root/proc"
 mkdir -p "$root/packages"
 cp "$dir"/*.deb "$root/packages/"
 
-# Run in that system; the output is kept for inspection.
+# Run a command in that system, and keep its output for said().
 inside() { chroot "$root" env DEBIAN_FRONTEND=noninteractive INITRD=No LC_ALL=C "$@" >"$dir/said" 2>&1 </dev/null; }
 install() { inside apt-get -y --no-install-recommends install "$@"; }
 
-# picks KERNEL WHERE: modprobe loads the module there, by each of its names
+# picks KERNEL WHERE: check that modprobe loads the module in that folder, by each of its names
 picks()
 {
 	local name file
@@ -175,7 +175,7 @@ whole()
 	chroot "$root" apt-get -qq check
 }
 
-# said TIMES WORDS: check the number of lines of the last command's output with the words
+# said TIMES WORDS: check that the last command printed that many lines with the words
 said()
 {
 	local times
@@ -247,7 +247,7 @@ test_secrets()
 	rm -r "$root/etc/rpcrdma"
 }
 
-# As the service at boot does
+# Build the module as DKMS's service does at boot.
 test_autoinstall()
 {
 	inside dkms uninstall "rpcrdma-v2/$version" -k "$new" || return
@@ -256,8 +256,8 @@ test_autoinstall()
 	is "$version" "$new"
 }
 
-# Make a package of a kernel that only this module does not build for, with the
-# hooks that Debian's have. $1: its release; $2: its own module, or nothing
+# Build a package of a kernel that only this module does not build for, with the hooks of
+# Debian's kernels. $1: its release; $2: its in-tree module, or nothing
 odd_kernel()
 {
 	local release=$1 own=$2 tree=$scratch/odd-$1 file
@@ -269,7 +269,7 @@ odd_kernel()
 	for file in autoconf.h utsrelease.h; do
 		sed -i "s/$new/$release/" "$tree/usr/src/linux-headers-$release/include/generated/$file"
 	done
-	# No known form of any interface is found, as after a change of one.
+	# Let each probe of an interface fail, as if the kernel had changed all of them.
 	cat >>"$tree/usr/src/linux-headers-$release/include/generated/autoconf.h" <<-'C'
 		#ifdef RPCRDMA_PROBE
 		#error an interface of tomorrow
@@ -315,7 +315,7 @@ test_kernel_without()
 		{ echo "9.0-none has another module than the one that only says so"; return 1; }
 }
 
-# dkms builds for the newest kernel then, and for the one that runs.
+# An upgrade: DKMS builds for the newest kernel and for the running one.
 test_upgrade()
 {
 	install "/packages/rpcrdma-v2-dkms_${next}_all.deb" || return
@@ -349,7 +349,7 @@ test_purge()
 }
 
 failed=0
-# t NAME: run the function test_NAME as a test. After a failure the others are skipped,
+# t NAME: run the function test_NAME as a test. After a failure later tests are not run,
 # because their results would depend on it.
 t()
 {

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """Check that Documentation/debugging.rst has each reason that the module logs.
 
-A reason is a static string of several words that is not a format: the code that logs it is
-in another place than the string.
+A reason is a static string of several words that is not a format, because the function that
+logs a reason gets it as a pointer.
 """
 import re
 import sys
@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parent.parent
 MODULE = ROOT / "net/sunrpc/xprtrdma"
 # Descriptions of parameters, and lines of mountstats
 OTHERS = {"settings.c", "module.c", "requester_show.c"}
-# A refusal that is none, and the name of a transport class
+# Strings that are not reasons: the result of a check without a fault, the name of a transport
 NO_REASONS = {"nothing is wrong", "rdma backchannel"}
 
 

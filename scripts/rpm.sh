@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# "make rpm": packages for hosts that have RPM: the DKMS sources; programs, library and
+# "make rpm": build packages for hosts with RPM: the DKMS sources; programs, library and
 # documents.
 #
 #   scripts/rpm.sh [DIR]    DIR: where they go (default: rpm/ in this checkout)
@@ -23,7 +23,7 @@ for name in rpcrdma-v2-dkms rpcrdma-v2; do
 		echo "* $(LC_ALL=C date -u -d "@$(source_date)" '+%a %b %d %Y') $(maintainer) - $version-1"
 		changes "- " "  "
 	} >"$work/$name.spec"
-	# On a host without RPM packages, rpm does not know the build dependencies installed.
+	# On a host without RPM packages, rpm cannot find the installed build dependencies.
 	rpmbuild --nodeps --define "_topdir $work" --define 'debug_package %{nil}' \
 		--define '_build_id_links none' \
 		-ba "$work/$name.spec" >"$work/log" 2>&1 ||

@@ -14,8 +14,8 @@ here=$(cd "$(dirname "$0")/.." && pwd)
 
 what=${1:-check}
 
-# gcc-12 and g++-12 are what Debian's 6.1 kernel was built with, and what its
-# headers depend on.
+# Debian's 6.1 kernel was built with gcc-12 and g++-12, and its headers depend on
+# gcc-12.
 build=(make gcc-12 g++-12 linux-headers-amd64 kmod)
 demo=(qemu-system-x86 busybox-static cpio linux-image-amd64
       nfs-common nfs-kernel-server rpcbind rdma-core iproute2 procps

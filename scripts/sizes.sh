@@ -7,8 +7,8 @@
 #
 #   sizes.sh		print each file that is too long; exit status 1 if there is one
 #
-# Those in LONGER are still too long. None may be added, and one that has become short
-# enough has to be removed.
+# The files in LONGER are still too long. Do not add files to it, and remove a file that has
+# become short enough.
 set -u
 cd "$(dirname "$0")/.." || exit
 

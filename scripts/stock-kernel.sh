@@ -15,12 +15,11 @@
 #
 #   SUITE     e.g. bookworm-backports, trixie, trixie-security, sid
 #   FLAVOUR   of the kernel, e.g. rt-amd64, arm64, arm64-16k; default: amd64.
-#             Those of arm64 are for builds with this system's cross compiler.
+#             Kernels of arm64 are for builds with this system's cross compiler.
 #
-# If this system does not have the tools of the suite, the kernel needs a system of
-# that suite to build in: debootstrap makes one in the cache, and must run as root.
-# The archive is the one configured for apt here. The cache is used for a week
-# before the archive is checked for a newer kernel.
+# If this system lacks the tools of the suite, modules are built in a system of that suite,
+# which debootstrap creates in the cache; this needs root. The archive is the one
+# configured for apt here. It is checked for a newer kernel once a week.
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")/.." && pwd)
@@ -85,7 +84,7 @@ for p in "$apt"/archives/*.deb; do
 done
 rm -f "$apt"/archives/*.deb
 if [ $arch != amd64 ]; then
-	# The programs of a build run here.
+	# The programs of linux-kbuild run on this system, so get them for its architecture.
 	mapfile -t packages < <(printf '%s\n' "${packages[@]}" | grep '^linux-kbuild-')
 	suite_apt "$suite" "$log"
 	rm -rf "$apt"/archives/*.deb "$dir"/root/usr/lib/linux-kbuild-*
@@ -104,12 +103,12 @@ grep -rlE '/usr/(src|lib)/linux-' "$dir/root/usr/src/linux-headers-$kver/Makefil
 	"$dir/root/usr/src/linux-headers-$kver/.kernelvariables" 2>/dev/null |
 	xargs -r sed -i -E "s,(^|[ =])/usr/(src|lib)/linux-,\1$dir/root/usr/\2/linux-,g"
 ln -s "root/usr/src/linux-headers-$kver" "$dir/build"
-# The steps that an installation would perform
+# Perform the steps of an installation.
 depmod -b "$dir/root" "$kver"
 echo "$kver" >"$dir/version"
 
-# Their tools are linked with the C library of their suite, and the compiler of
-# C++ has to be of the same release as the compiler of C.
+# The headers' tools are linked with the C library of their suite, and the C++ compiler
+# must have the same version as the C compiler of the kernel.
 if [ "$codename" != "$(host_suite)" ]; then
 	chroot=$CACHE/kernels/$codename.chroot
 	debian_system "$codename" "$chroot"
@@ -117,7 +116,7 @@ if [ "$codename" != "$(host_suite)" ]; then
 	[ -n "$cc" ] || die "$dir/build/.config does not name the compiler that built $kver"
 	exec 8>"$chroot.lock"
 	flock 8
-	# Of two names of a package, a suite has one.
+	# Each suite has one of two names of a package.
 	chroot "$chroot" sh -c "apt-get -qq update &&
 		one() { apt-cache -q0 policy \$1 | grep -q 'Candidate: [0-9]' && echo \$1 || echo \$2; } &&
 		DEBIAN_FRONTEND=noninteractive apt-get -qq -y install --no-install-recommends \

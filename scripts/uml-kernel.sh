@@ -1,15 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Build a kernel for User-Mode Linux, in which tests run at this machine's own speed:
-# Debian's newest linux-source in a suite, with the configuration in
+# Build a kernel for User-Mode Linux, in which tests run at this machine's native speed,
+# from Debian's newest linux-source in a suite, with the configuration in
 # scripts/uml-kernel.config. scripts/uml-kernel.patch is applied if it fits: it fixes
 # problems that keep tests from running, and changes no code under test.
 #
 #   scripts/uml-kernel.sh [SUITE]    default: trixie-backports
 #
-# The result is cached as by scripts/debug-kernel.sh. Once a week the archive is asked for
-# newer sources. Prints the path of the built tree on stdout; progress goes
+# The result is cached as by scripts/debug-kernel.sh. The archive is checked for newer
+# sources once a week. Prints the path of the built tree on stdout; progress goes
 # to stderr. In the tree, linux is the kernel, and modroot/ has its modules.
 # A module is built for it with "make KDIR=that path ARCH=um".
 set -euo pipefail

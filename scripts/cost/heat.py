@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0
-"""A heat map of the grid of scripts/cost.sh as SVG: for each size and depth, what this
-module costs relative to the in-tree module.
+"""A heat map of the grid of scripts/cost.sh as SVG: for each size and depth, the cost of this
+module relative to the in-tree module's.
 
-The file is text that changes where a figure does, and nothing is needed to write it."""
+The file is text, so that a diff shows the changed figures. No library is needed to write it."""
 
 CELL, LEFT, TOP, LINE = 46, 170, 34, 18
 
 
 def shade(ratio, goal):
-    """Green below the goal, white at the goal, red above; saturated at a distance of a half."""
+    """Return the colour of a ratio: green below the goal, white at it, red above it."""
     depth = min(abs(ratio - goal) / 0.5, 1)
     faded = round(255 - 140 * depth)
     return f"rgb({faded},{round(255 - 40 * depth)},{faded})" if ratio <= goal else f"rgb(255,{faded},{faded})"
@@ -19,7 +19,7 @@ def text(x, y, words, anchor="middle", weight="normal"):
 
 
 def block(title, cells, goal, y):
-    """Lines of SVG for one quantity, and the y after it. cells: {(line, column): ratio}"""
+    """Return lines of SVG for one quantity, and the y after it. cells: {(line, column): ratio}"""
     lines = list(dict.fromkeys(line for line, _ in cells))
     columns = sorted({column for _, column in cells})
     out = [text(8, y + 20, title, "start", "bold")]
@@ -41,7 +41,7 @@ def block(title, cells, goal, y):
 
 
 def write(blocks, path):
-    """blocks: (title, cells, goal) for each quantity"""
+    """Write the heat map of blocks: (title, cells, goal) for each quantity."""
     out, y, width = [], 0, 0
     for title, cells, goal in blocks:
         lines, y, right = block(title, cells, goal, y)

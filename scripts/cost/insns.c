@@ -11,8 +11,8 @@
  *
  *   <address, hexadecimal> <instructions in the block> <times executed>
  *
- * Debian has no package with qemu-plugin.h, so the interface is declared here. One
- * virtual processor only: counts are not atomic.
+ * Debian has no package with qemu-plugin.h, so the interface is declared here. The guest
+ * must have one virtual processor, because counts are not atomic.
  */
 #include <inttypes.h>
 #include <stdbool.h>
@@ -54,7 +54,7 @@ enum { MARK_SIZE = 7, MARK_KIND = 3, MARK_BEGIN = 1, MARK_END = 2 };
 static const unsigned char mark_code[] = { 0x0f, 0x1f, 0x80 };
 static const unsigned char mark_tail[] = { 0x7d, 0x5c, 0x3a };
 
-/* Identify a block by its address and length, because code is translated again. */
+/* A block is identified by its address and length, because code can be translated again. */
 struct block {
 	struct block *next;
 	uint64_t address, insns, count;

@@ -1,19 +1,19 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
-"""What file operations cost, from what scripts/cost.sh leaves.
+"""Report the cost of file operations, from the files of a run of scripts/cost.sh.
 
   report.py [--check] [--update] [--short] RUN KIND...
-                                               the table, the kinds side by side
+                                               the table, with a column for each kind
   report.py [--update] --grid RUN KIND...      the rows of the grid, relative to the
-                                               in-tree module if that was measured; the
+                                               in-tree module if it was measured; the
                                                heat map, in RUN or with --update in the
                                                documentation
-  report.py --top N --row ROW RUN KIND         the heaviest functions of one row
-  report.py --against KIND --row ROW RUN KIND  where two kinds differ in one row
+  report.py --top N --row ROW RUN KIND         the functions with the highest cost in a row
+  report.py --against KIND --row ROW RUN KIND  the functions that differ between two kinds
 
-RUN/KIND has kallsyms, work (a line "WORK NAME COUNT" for each dump, and perhaps
-lines "ALSO NAME QUANTITY NUMBER"), the dumps insns.0, insns.1 ..., and perhaps idle
-(KiB for each idle connection).
+RUN/KIND has the files kallsyms; work, with a line "WORK NAME COUNT" for each dump and
+optional lines "ALSO NAME QUANTITY NUMBER"; the dumps insns.0, insns.1 and so on; and
+optionally idle (KiB for each idle connection).
 """
 import argparse
 import bisect
@@ -26,8 +26,9 @@ import heat
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 DOCS = os.path.join(HERE, "..", "..", "Documentation", "performance")
-# A row may exceed its committed figure by the first; a row with several operations at a time
-# by the second, because their overlap, and the contiguity of their pages, vary.
+# A row may exceed its committed figure by the first factor. A row with several concurrent
+# operations may exceed it by the second, because their overlap and the contiguity of their
+# pages vary.
 TOLERANCE = 1.02
 TOLERANCE_AT_DEPTH = 1.04
 
@@ -45,13 +46,12 @@ ENTRIES = {
     "CQ arms": {"rxe_req_notify_cq", "memdev_req_notify_cq"},
     "CQEs": {"rxe_cq_post", "memdev_complete"},
 }
-# The figures that are the same in each run, even a short one; the others depend on
-# concurrent activity.
+# Figures that are equal in all runs, even short ones. The others depend on concurrent activity.
 STEADY = ("rpcrdma", "posts")
 # The maximum cost of each of these, relative to the in-tree module
 GOALS = {"rpcrdma": 1.0, "rpcrdma+sunrpc+ib_core": 0.85, "all": 0.9}
 COUNTS = ("schedules", "posts", "CQ arms", "CQEs")
-# Figures that small are noise when they are compared.
+# Increases up to these are noise, and are not reported.
 LEAST = {"schedules": 0.3, "posts": 0.1, "CQ arms": 0.1, "CQEs": 0.1}
 
 
@@ -81,7 +81,7 @@ class Run:
                 self.idle = int(f.read())
 
     def functions(self, row):
-        """Instructions by (module, function) and entries by function, both for each operation."""
+        """Return instructions by (module, function) and entries by function, per operation."""
         dump, operations = self.rows[row]
         cost, entries = collections.Counter(), collections.Counter()
         with open(os.path.join(self.folder, f"insns.{dump}"), encoding="ascii") as f:
@@ -99,7 +99,7 @@ class Run:
         return cost, entries
 
     def figures(self):
-        """{row: {quantity: number}}"""
+        """Return {row: {quantity: number}}."""
         all_rows = {}
         for row in self.rows:
             cost, entries = self.functions(row)
@@ -117,7 +117,7 @@ class Run:
 
 
 def committed_file(name, device):
-    """A file of the documentation; soft-RoCE's have the plain name."""
+    """Return the path of a file of the documentation. Soft-RoCE's have no suffix."""
     stem, suffix = os.path.splitext(name)
     return os.path.join(DOCS, name if device == "rxe" else f"{stem}-{device}{suffix}")
 
@@ -127,7 +127,7 @@ def shown(what, number):
 
 
 def table(figures, kinds):
-    """Lines of words: a head, then a line for each row and quantity."""
+    """Return lines of words: a head, then a line for each row and quantity."""
     base = figures.get("own")
     lines = [["operation.octets.depth", "what"] + [NAMES[k] for k in kinds]]
     if base:
@@ -163,7 +163,7 @@ def write_csv(lines, path):
 
 
 def plot(figures, kinds, what, path):
-    """A bar for each row: the quantity, as a ratio to the in-tree module's."""
+    """Plot a bar for each row: the quantity, as a ratio to the in-tree module's."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -192,8 +192,8 @@ def tolerance(row):
 
 
 def check(figures, path, compared=None):
-    """The rows that are worse than the committed figures, which are in path: all, or
-    those of what is compared."""
+    """Return a line for each figure that exceeds the committed one, which is in path. If
+    compared is given, only these quantities are compared."""
     with open(path, encoding="ascii") as f:
         committed = json.load(f)
     worse = []
@@ -209,8 +209,8 @@ def check(figures, path, compared=None):
 
 
 def grid_lines(figures, kind):
-    """A head, and a line for each row: figures of kind, relative to the in-tree module's
-    if there are any. A count is followed by the in-tree module's."""
+    """Return a head, and a line for each row: the figures of kind, with their ratio to the
+    in-tree module's if those were measured. A count is followed by the in-tree module's."""
     own = figures.get("own")
     lines = [[NAMES[kind], ""] + [*GOALS, *COUNTS]]
     for row, numbers in figures[kind].items():
