@@ -347,8 +347,20 @@ processor_stopped()
 # Return 0 if the program has begun.
 booted() { [ -s "$run/booted" ]; }
 
-# A kernel that hangs or panics before that, as emulated ones do now and then,
-# is tried once more.
+# Return 0 if a processor has been stuck for a minute. The kernel reports it for the first time
+# after half a minute, as also happens to a guest that the host does not schedule.
+stuck() { grep -qE 'soft lockup - CPU#[0-9]+ stuck for ([5-9][0-9]|[0-9]{3,})s' "$run/console.log"; }
+
+# Return 0 if the guest is to be ended.
+given_up()
+{
+	[ $((SECONDS - started)) -lt $limit ] || return 0
+	[ $((++rounds % 10)) -eq 0 ] || return 1
+	processor_stopped ||
+		{ [ $attempt -eq 1 ] && ! booted && { [ $((SECONDS - started)) -ge $boot_limit ] || stuck; }; }
+}
+
+# A kernel that hangs or panics before its program has begun is tried once more.
 [ $icount = no ] && boot_limit=$((240 * TIMEOUT_SCALE)) || boot_limit=$limit
 for attempt in 1 2; do
 	started=$SECONDS
@@ -368,13 +380,7 @@ for attempt in 1 2; do
 	stopped=
 	rounds=0
 	while kill -0 $machine 2>/dev/null; do
-		if [ $((SECONDS - started)) -ge $limit ] ||
-		   { [ $attempt -eq 1 ] && [ $((SECONDS - started)) -ge $boot_limit ] && ! booted; }; then
-			timed_out=yes
-			kill -KILL $machine
-			break
-		fi
-		if [ $((++rounds % 10)) -eq 0 ] && processor_stopped; then
+		if given_up; then
 			timed_out=yes
 			kill -KILL $machine
 			break

@@ -84,12 +84,12 @@ guest()
 }
 
 status=0
-rm -f "$run/wire"
+rm -f "$run/wire" "$run/server/booted"
 guest server server=on --quiet -- >"$run/server.log" 2>&1 &
 server=$!
-# The client's end of the wire needs the server's.
-for ((i = 0; i < 600; i++)); do
-	[ ! -S "$run/wire" ] || break
+# The wire is connected when the client's guest begins, and not again when the server's has to
+# be booted a second time.
+while kill -0 $server 2>/dev/null && ! [ -s "$run/server/booted" ]; do
 	sleep 0.2
 done
 guest client server=off -- "$@" 2>"$run/client.log" &
