@@ -28,6 +28,15 @@
 #include <asm/unaligned.h>
 #endif
 
+/* A variable that CONFIG_INIT_STACK_ALL_* does not initialize. Kernels have it since 6.9. */
+#ifndef __uninitialized
+#if __has_attribute(__uninitialized__)
+#define __uninitialized __attribute__((__uninitialized__))
+#else
+#define __uninitialized
+#endif
+#endif
+
 /* ---- sysctl ---- */
 
 #ifdef HAVE_CTL_TABLE_CONST_HANDLER
@@ -268,7 +277,11 @@ static inline void rpcrdma_bc_enqueue(struct svc_serv *serv,
 	spin_lock_bh(&serv->sv_cb_lock);
 	list_add_tail(&rqst->rq_bc_list, &serv->sv_cb_list);
 	spin_unlock_bh(&serv->sv_cb_lock);
+#ifdef HAVE_SVC_CB_LIST_OF_POOL
+	svc_pool_wake_idle_thread(&serv->sv_pools[0]);
+#else
 	wake_up(&serv->sv_cb_waitq);
+#endif
 }
 
 /* Dequeue a Call of @xprt that the service has not started, or return NULL. */
@@ -310,7 +323,9 @@ static inline void rpcrdma_bc_queue_init(struct svc_serv *serv)
 {
 	spin_lock_init(&serv->sv_cb_lock);
 	INIT_LIST_HEAD(&serv->sv_cb_list);
+#ifdef HAVE_SVC_CB_LIST
 	init_waitqueue_head(&serv->sv_cb_waitq);
+#endif
 }
 
 static inline struct rpc_rqst *rpcrdma_bc_next(struct svc_serv *serv)

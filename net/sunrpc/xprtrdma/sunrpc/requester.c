@@ -43,6 +43,7 @@
 
 #include <core/port_rpc.h>
 
+#include "../compat.h"
 #include "../verbs/trace.h"
 #include "internal.h"
 #include "requester.h"

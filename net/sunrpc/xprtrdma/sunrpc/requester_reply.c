@@ -38,6 +38,7 @@
 
 #include <core/port_rpc.h>
 
+#include "../compat.h"
 #include "internal.h"
 #include "requester.h"
 

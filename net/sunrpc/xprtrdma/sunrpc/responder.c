@@ -32,9 +32,11 @@
  */
 
 #include <linux/mm.h>
+#include <linux/pagemap.h>
 #include <linux/slab.h>
 #include <linux/sunrpc/xdr.h>
 
+#include "../compat.h"
 #include "responder.h"
 #include "settings.h"
 #include "xdrbuf.h"
