@@ -381,7 +381,7 @@ static void requester_exiting(struct kunit *test)
 }
 
 /*
- * A task that sleeps is woken with the errno of its RPC: not all kernels look at
+ * A task that sleeps is woken with the errno of its RPC, because some kernels do not read
  * tk_rpc_status.
  */
 static void requester_asleep(struct kunit *test)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A stand-in for the algorithm "dh", which kernels for tests need not have: a group of 31
- * bits, which provides no protection. Each step can fail.
+ * A replacement for the crypto algorithm "dh", which a kernel for tests may lack: a group of
+ * 31 bits, which provides no protection. Each step can fail.
  */
 #ifndef LOOP_KPP_H
 #define LOOP_KPP_H
@@ -37,7 +37,7 @@ static u32 loop_kpp_power(u32 base, u32 exponent)
 	return result;
 }
 
-/* Values are at the end of a buffer, as large numbers are. */
+/* Compute a power. A value is at the end of its buffer, with leading zeros. */
 static int loop_kpp_compute(struct loop_kpp_request *req)
 {
 	__be32 base = cpu_to_be32(LOOP_KPP_GENERATOR), power;
@@ -74,7 +74,7 @@ static struct crypto_kpp *loop_alloc_kpp(const char *name, u32 mask)
 	return (struct crypto_kpp *)kpp ?: ERR_PTR(-ENOMEM);
 }
 
-/* The private value is the first one that is packed. */
+/* Set the private value: the first one in @packed. */
 static int loop_kpp_set_secret(struct crypto_kpp *tfm, const void *packed)
 {
 	struct loop_kpp *kpp = (struct loop_kpp *)tfm;
@@ -82,7 +82,7 @@ static int loop_kpp_set_secret(struct crypto_kpp *tfm, const void *packed)
 	if (loop_fault())
 		return -ENOMEM;
 	memcpy(&kpp->secret, packed, sizeof(kpp->secret));
-	/* No power is 1. */
+	/* Use an exponent from 2 to the prime less 2, so that no power is 1. */
 	kpp->secret = kpp->secret % (LOOP_KPP_PRIME - 3) + 2;
 	return 0;
 }

@@ -456,7 +456,7 @@ static void *loop_kvmalloc(size_t size, gfp_t gfp)
 	return loop_fault() ? NULL : kvmalloc(size, gfp);
 }
 
-/* Find one of loop_secrets. Those of a handshake are looked up one after the other. */
+/* Return the next of loop_secrets. A handshake looks them up in this order. */
 static struct key *loop_request_key(struct key_type *type, const char *name)
 {
 	struct key *key;
@@ -523,7 +523,7 @@ bool loop_used_reserves(const char *function)
 	return used;
 }
 
-/* Record @function, if its allocations may use the memory reserves. */
+/* Record @function if its allocations may use the memory reserves. */
 static void loop_note_reserves(const char *function)
 {
 	unsigned int i = 0;

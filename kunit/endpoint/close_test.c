@@ -53,7 +53,7 @@ static void close_flushed_first(struct kunit *test)
 	struct rpcrdma_ep *ep = pair->client.ep;
 	u64 failures = rpcrdma_counted(&init_net, RPCRDMA_COUNT_WR_FAILURES);
 
-	/* A completion is noted in a softirq; the work item that reports it is late. */
+	/* The softirq has recorded the status, and the work item that reports it is late. */
 	WRITE_ONCE(ep->failure_status, IB_WC_RETRY_EXC_ERR);
 	WRITE_ONCE(ep->failure, "no answer");
 	KUNIT_ASSERT_EQ(test, ib_modify_qp(ep->qp, &error, IB_QP_STATE), 0);
@@ -138,8 +138,8 @@ static void close_calls_held(struct kunit *test)
 	}
 	KUNIT_EXPECT_TRUE(test, loop_wait_gone(s));
 	/*
-	 * Serving the Calls now must do no harm. Their contents must be unchanged: a
-	 * changed one is counted as bad.
+	 * Serving the Calls must still be possible. Their contents must be unchanged: a
+	 * changed Call is counted as bad.
 	 */
 	loop_release(s, 4);
 	loop_buf_free(&buf);
@@ -179,7 +179,7 @@ static void close_invalidating(struct kunit *test)
 	loop_buf_free(&buf);
 }
 
-/* An RPC is abandoned while the server processes its Call. */
+/* The client abandons an RPC while the server processes its Call. */
 static void close_not_cancelled(struct kunit *test)
 {
 	struct loop_pair *pair = loop_open(test);

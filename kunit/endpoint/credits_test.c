@@ -148,7 +148,7 @@ static void LOOP_ONCE credits_continued_smallest_window(struct kunit *test)
 	loop_traffic(test, pair, 6, 20, 0, PAGE_SIZE, 20000, true);
 }
 
-/* The server answers ERR_VERS; the client falls back to version 1. */
+/* The server answers with ERR_VERS, and the client falls back to version 1. */
 static void LOOP_ONCE credits_version_1(struct kunit *test)
 {
 	struct loop_pair *pair = test->priv;

@@ -102,7 +102,7 @@ static void hardware_mrs_run_dry(struct kunit *test)
 	loop_open_over(test, &t);
 	KUNIT_EXPECT_EQ(test, s->ep->core.rw.pool.mrs, (u32)LOOP_REGIONS);
 
-	/* Each is read in two ranges, each into one MR; see loop_pull(). */
+	/* Each argument is read in two ranges, each into one MR; see loop_pull(). */
 	KUNIT_ASSERT_EQ(test, loop_buf_alloc(&arg, 0, 4 * PAGE_SIZE), 0);
 	loop_buf_fill(&arg, 0);
 	s->hold_calls = true;
@@ -561,7 +561,7 @@ static void hardware_fails_anything(struct kunit *test)
 	KUNIT_EXPECT_LT(test, n, 1000U);
 }
 
-/* Count the Send contexts of @ep with a buffer of their own of at least that size. */
+/* Count the Send contexts of @ep that have a separate buffer of at least @octets bytes. */
 static unsigned int loop_send_buffers(struct rpcrdma_ep *ep, u32 octets)
 {
 	unsigned int nr = 0, i;
@@ -617,7 +617,7 @@ static void hardware_send_buffers(struct kunit *test)
 	/* The buffer must have the reported size: write all of it. */
 	memset(other->buf, 0, other->size);
 
-	/* If the usual size cannot be allocated, a buffer of the requested size is. */
+	/* If the default size cannot be allocated, a buffer of the requested size is. */
 	s = rpcrdma_send_get(ep);
 	KUNIT_ASSERT_NOT_NULL(test, s);
 	memdev_fail_own(loop_memdev, 1);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The endpoint: host authentication. Both ends are this kernel, and each look-up of the
- * secret in a handshake can find another key.
+ * The endpoint: host authentication. Both ends are in this kernel. A test sets the key that
+ * each look-up of the secret in a handshake finds.
  */
 #include <linux/key.h>
 
@@ -49,7 +49,7 @@ static const char *auth_group(const struct loop_side *side)
 	return rpcrdma_auth_group_name(&side->ep->core.conn);
 }
 
-/* Both ends know the secret. */
+/* Both ends have the same secret. */
 static void auth_proven(struct kunit *test)
 {
 	u64 started = auth_count(RPCRDMA_COUNT_AUTHS_STARTED);
@@ -76,9 +76,9 @@ static void auth_proven(struct kunit *test)
 }
 
 /*
- * Connect with a look-up @at that finds @bad, and the others @key. A client without a
- * secret takes no part and a server without one continues without authentication, unless
- * that is required. Later, what has begun fails.
+ * Connect. Look-up @at finds @bad, and the other look-ups find @key. If @mode is OFFER, a
+ * client without a secret does not offer authentication, and a server without one continues
+ * without it. If a later look-up finds no usable key, the handshake fails.
  */
 static void auth_bad_at(struct kunit *test, unsigned int at, struct key *key,
 			struct key *bad, u8 mode)
@@ -100,7 +100,7 @@ static void auth_bad_at(struct kunit *test, unsigned int at, struct key *key,
 	loop_find(NULL);
 }
 
-/* No key, and keys that are revoked, expired or too short, from each look-up on */
+/* No key, and keys that are revoked, expired or too short, in each look-up */
 static void auth_unusable(struct kunit *test)
 {
 	struct key *key = auth_key(test, auth_secret, SECRET_OCTETS);
@@ -113,7 +113,7 @@ static void auth_unusable(struct kunit *test)
 	unsigned int i, at;
 
 	key_revoke(bad[1]);
-	/* In the past */
+	/* Set a time in the past. */
 	WRITE_ONCE(bad[2]->expiry, 1);
 	for (i = 0; i < ARRAY_SIZE(bad); i++) {
 		for (at = 0; at < LOOP_LOOKUPS; at++) {
@@ -125,7 +125,7 @@ static void auth_unusable(struct kunit *test)
 	key_put(key);
 }
 
-/* The server has another secret than the client. */
+/* The secrets of server and client differ. */
 static void auth_wrong(struct kunit *test)
 {
 	u64 wrong = auth_count(RPCRDMA_COUNT_AUTHS_WRONG_PROOF);
@@ -147,7 +147,7 @@ static void auth_wrong(struct kunit *test)
 	key_put(key);
 }
 
-/* A server that requires it refuses all others, and needs no memory for that. */
+/* If the server requires authentication, it refuses other clients without using memory. */
 static void auth_not_offered(struct kunit *test)
 {
 	u64 not_offered = auth_count(RPCRDMA_COUNT_AUTHS_NOT_OFFERED);
@@ -186,8 +186,8 @@ static void auth_no_identity(struct kunit *test)
 }
 
 /*
- * Fail the look-ups, the crypto API and everything else, one operation a round. No
- * connection opens without authentication because of that, and a client may retry.
+ * Fail the look-ups, the crypto API and all other operations, one per round. The failure
+ * never leads to a connection without authentication, and the client can retry.
  */
 static void auth_each_fault(struct kunit *test, u8 dh)
 {
@@ -229,7 +229,7 @@ static void auth_each_fault(struct kunit *test, u8 dh)
 	KUNIT_EXPECT_GT(test, n, 30U);
 	KUNIT_EXPECT_LT(test, n, 1000U);
 	KUNIT_EXPECT_GT(test, opened, 0U);
-	/* Each look-up of the server, and both calculations */
+	/* Each look-up of the server and both calculations were counted. */
 	KUNIT_EXPECT_GE(test, auth_count(RPCRDMA_COUNT_AUTHS_UNAVAILABLE),
 			unavailable + 6);
 	loop_find(NULL);
@@ -241,13 +241,13 @@ static void auth_after_any_fault(struct kunit *test)
 	auth_each_fault(test, RPCRDMA_AUTH_NONE);
 }
 
-/* A lack of memory does not make an end continue without Diffie-Hellman. */
+/* If memory is short, an end does not continue without Diffie-Hellman. */
 static void auth_dh_after_any_fault(struct kunit *test)
 {
 	auth_each_fault(test, RPCRDMA_AUTH_OFFER);
 }
 
-/* Both ends have Diffie-Hellman, allocate it once and compute twice each. */
+/* Both ends have Diffie-Hellman. Each allocates it once and computes twice. */
 static void auth_dh_proven(struct kunit *test)
 {
 	struct key *key = auth_key(test, auth_secret, SECRET_OCTETS);
@@ -272,7 +272,7 @@ static void auth_dh_proven(struct kunit *test)
 	key_put(key);
 }
 
-/* The end that has it does not keep it if the other end does not. */
+/* If only one end has Diffie-Hellman, that end frees its state. */
 static void auth_dh_not_chosen(struct kunit *test)
 {
 	struct key *key = auth_key(test, auth_secret, SECRET_OCTETS);
@@ -292,7 +292,7 @@ static void auth_dh_not_chosen(struct kunit *test)
 	key_put(key);
 }
 
-/* A kernel without it, which is asked again only after a time */
+/* The kernel has no Diffie-Hellman, and is not queried again until some time has passed. */
 static void auth_dh_absent(struct kunit *test)
 {
 	struct key *key = auth_key(test, auth_secret, SECRET_OCTETS);
@@ -324,7 +324,7 @@ static void auth_dh_absent(struct kunit *test)
 	key_put(key);
 }
 
-/* A kernel without the algorithm: the mount fails, but not for lack of permission. */
+/* The kernel has no HMAC: connecting fails, but not with -EACCES. */
 static void auth_no_algorithm(struct kunit *test)
 {
 	struct key *key = auth_key(test, auth_secret, SECRET_OCTETS);
@@ -347,7 +347,7 @@ static void auth_no_algorithm(struct kunit *test)
 	key_put(key);
 }
 
-/* A kernel without one of the algorithms: the handshake uses another. */
+/* The kernel lacks one hash function: the handshake uses another one. */
 static void auth_hash_absent(struct kunit *test)
 {
 	struct key *key = auth_key(test, auth_secret, SECRET_OCTETS);
@@ -367,8 +367,9 @@ static void auth_hash_absent(struct kunit *test)
 }
 
 /*
- * A connection that files may depend on looks up no algorithm, because that may load a
- * module from such a file. It fails, and a work item does that.
+ * The memory reclaim of files may wait for a connection. Such a connection looks up no
+ * algorithm, because this may load a module from such a file. It fails, and a work item looks
+ * up the algorithm.
  */
 static void auth_no_lookup(struct kunit *test)
 {
@@ -396,7 +397,7 @@ static void auth_no_lookup(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, auth_result(&pair->client), RPCRDMA_AUTH_DONE);
 	loop_disconnect(test, pair);
 
-	/* Nothing depends on the first connection. */
+	/* No file depends on the first connection of a mount, so it looks up algorithms. */
 	loop_forget_algs();
 	loop_find(key);
 	pair->how = RPCRDMA_CONNECT_FIRST;
@@ -411,7 +412,7 @@ static void auth_no_lookup(struct kunit *test)
 static struct loop_pair *auth_pair;
 static unsigned int auth_close_at;
 
-/* Close the end that looks up its secret. */
+/* Close the server's end during the look-up @auth_close_at. */
 static void auth_close(unsigned int n)
 {
 	struct rpcrdma_ep *ep = NULL;
@@ -425,7 +426,7 @@ static void auth_close(unsigned int n)
 		rpcrdma_ep_close(ep, NULL);
 }
 
-/* The server's connection closes during each look-up, and waits for its end. */
+/* The server's connection is closed during each look-up, and its teardown waits for that. */
 static void auth_closed_meanwhile(struct kunit *test)
 {
 	struct key *key = auth_key(test, auth_secret, SECRET_OCTETS);
@@ -444,7 +445,7 @@ static void auth_closed_meanwhile(struct kunit *test)
 	key_put(key);
 }
 
-/* The peer's address must prove an identity, whatever the settings of the roles are. */
+/* A peer address must prove an identity, regardless of the settings of the roles. */
 static void auth_address(struct kunit *test)
 {
 	static const struct {

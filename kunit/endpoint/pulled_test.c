@@ -260,7 +260,7 @@ static void pull_read_only(struct kunit *test)
 	struct loop_rpc *rpc = loop_rpcs(test, 1);
 
 	if (loop_iwarp)
-		kunit_skip(test, "siw does not look at the access rights");
+		kunit_skip(test, "siw does not check access rights");
 	c->no_done = true;
 	rpc->inline_res = 50000;
 	KUNIT_ASSERT_EQ(test, loop_rpc_do(c, rpc), 0);

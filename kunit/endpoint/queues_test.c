@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The endpoint: workqueues. Each runs one work item at a time here, and the work items of a
- * connection that wait must not delay another connection.
+ * The endpoint: workqueues. Here each of them runs one work item at a time. If a work item of
+ * one connection waits, it must not delay another connection.
  */
 #include <linux/key.h>
 #include <linux/kthread.h>
@@ -24,7 +24,7 @@ static void queues_hold(void)
 		atomic_inc(&loop_misuse);
 }
 
-/* The first look-up is made by the context that connects, not by a work item. */
+/* Do not hold the first look-up, because the connecting context makes it, not a work item. */
 static void queues_hold_lookup(unsigned int n)
 {
 	if (n)
@@ -63,7 +63,7 @@ static void queues_end(struct kunit *test, struct loop_pair *pair)
 	loop_close(test, pair);
 }
 
-/* A teardown may wait for seconds for a device that does not stop. */
+/* A teardown that waits for a device does not delay another connection. */
 static void queues_teardown(struct kunit *test)
 {
 	struct loop_pair *other = queues_other(test);
@@ -93,7 +93,7 @@ static int queues_connect_fn(void *data)
 	kthread_complete_and_exit(&c->done, 0);
 }
 
-/* A handshake may wait for a key, or compute. */
+/* A handshake that waits for a key does not delay another connection. */
 static void queues_handshake(struct kunit *test)
 {
 	struct key *key = loop_key(queues_secret, sizeof(queues_secret) - 1);

@@ -74,8 +74,8 @@ void close_nobody_listens(struct kunit *test)
 }
 
 /*
- * No host answers at the address. Without the close, the connection manager would retry
- * for a minute.
+ * Close while connecting to an address where no host answers. Without the close, the
+ * connection manager would retry for a minute.
  */
 void close_connecting(struct kunit *test)
 {
@@ -343,8 +343,8 @@ static unsigned int loop_listed(struct kunit *test, u64 number)
 }
 
 /*
- * A walk of all connections is interrupted after the first one, which ends then: the walk
- * skips none of the others.
+ * A walk of all connections is interrupted after the first one, and that connection ends.
+ * The walk still visits all of the others.
  */
 void list_goes_on(struct kunit *test)
 {
@@ -395,7 +395,7 @@ void listen_device_removed(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, loop_removal_at_listen);
 }
 
-/* After @event the listener listens once more, at the same port. */
+/* Report @event, and check that the listener listens again at the same port. */
 static void loop_listens_again(struct kunit *test,
 			       enum rdma_cm_event_type event)
 {

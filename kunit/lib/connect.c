@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Two endpoints, from their connection to its end, and the check that nothing is left
- * then
+ * Two endpoints, from the setup of their connection to its end, and the check that all
+ * objects are then freed
  */
 #include <rdma/ib_verbs.h>
 

@@ -123,11 +123,11 @@ extern void (*loop_at_lookup)(unsigned int n);
  */
 extern const char *loop_no_hash;
 extern bool loop_no_dh;
-/* Look up the algorithms, as before a first connection. */
+/* Look up the algorithms, as the first connection of a mount does. */
 void loop_find_algs(void);
-/* Release them, as if they had not been looked up. */
+/* Release the algorithms, as if they had not been looked up. */
 void loop_forget_algs(void);
-/* How often Diffie-Hellman was allocated; how often an algorithm was looked up */
+/* Number of allocations of Diffie-Hellman; number of look-ups of an algorithm */
 extern atomic_t loop_dh_allocs, loop_alg_lookups;
 /* Return a key with @octets bytes of @secret, or an ERR_PTR(). */
 struct key *loop_key(const char *secret, size_t octets);
@@ -207,7 +207,7 @@ struct loop_side {
 	atomic_t		told;		/* upcalls for messages */
 	atomic_t		opened, space, closed;
 	atomic_t		late;		/* upcalls after closed() */
-	atomic_t		bad;		/* anything else unexpected */
+	atomic_t		bad;		/* other unexpected results */
 	struct completion	gone;		/* closed() was called */
 };
 
@@ -285,7 +285,7 @@ void loop_test_exit(struct kunit *test);
 int loop_connect(struct loop_pair *pair);
 /* Close, wait for both closed(), and put the references. */
 void loop_close(struct kunit *test, struct loop_pair *pair);
-/* The same for the only connection, and check that all is freed. */
+/* Close the only connection as loop_close() does, and check that all objects are freed. */
 void loop_disconnect(struct kunit *test, struct loop_pair *pair);
 /* Return true if closed() of @side is called within LOOP_WAIT_S. */
 bool loop_wait_gone(struct loop_side *side);
@@ -312,8 +312,8 @@ void loop_check_idle(struct kunit *test, struct loop_side *side);
 /* Address of the device under test */
 extern struct sockaddr_in loop_addr;
 /*
- * The device is iWARP, that is, siw: its connect() cannot be interrupted, and a peer
- * can read memory that is registered for writing only.
+ * The device is siw (iWARP): its connect() cannot be interrupted, and a peer can read
+ * memory that is registered for writing only.
  */
 extern bool loop_iwarp;
 /* The device under test if it is the one in memory, or NULL */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Two endpoints over the RDMA device under test, and RPCs between them: the
- * declarations that the sources of loopback.h's second half share
+ * Two endpoints over the RDMA device under test, and RPCs between them: declarations that
+ * only the sources of this folder share
  *
  * A Call consists of XID, direction, seed and result length; a Reply of XID, direction,
  * status and result length. Data generated from the seed follow inline, or are conveyed

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The codec of the library: fields, faults and their places, encoding. */
+/* The codec of the library: fields, faults and their offsets, encoding */
 #include <set>
 
 #include <gtest/gtest.h>

@@ -199,7 +199,7 @@ private:
 		return 0;
 	}
 
-	/* Proofs that depend on the secret and on each byte, which is enough here */
+	/* Compute proofs that depend on the secret and on each byte, without cryptography. */
 	static int on_auth(rpcrdma2_conn *,
 			   const rpcrdma2_auth_request *request,
 			   rpcrdma2_auth_answer *answer, void *user)
@@ -237,7 +237,7 @@ private:
 		return RPCRDMA2_AUTH_FOUND;
 	}
 
-	/* An exchange in a group of 251 elements, with numbers of one byte */
+	/* Compute a power modulo 251, for an exchange with numbers of one byte. */
 	static uint8_t power(uint32_t base, uint32_t exponent)
 	{
 		uint32_t result = 1;

@@ -92,7 +92,7 @@ std::vector<sample> all_samples()
 	return all;
 }
 
-/* Return the message in memory that ends exactly at its end. */
+/* Return a copy of the message in memory that ends where the message ends. */
 std::unique_ptr<uint8_t[]> exactly(const bytes &m)
 {
 	std::unique_ptr<uint8_t[]> copy{ new uint8_t[m.size()] };

@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# install.sh FOLDER: check the library as it is installed under FOLDER/root by "make
-# lib-install" with PREFIX=/usr: its names, its headers, and programs in C and C++ that
-# are built with pkg-config and linked with both forms.
+# install.sh FOLDER: check the library that "make lib-install" with PREFIX=/usr installs
+# under FOLDER/root: its symbols, its headers, and programs in C and C++ that are built
+# with pkg-config and linked with the shared and the static library.
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -18,7 +18,7 @@ die()
 	exit 1
 }
 
-# Only names of the interface, and no library but libc
+# Check that only functions of the interface are exported, and only libc is needed.
 shared=$(readlink -f "$usr/lib/librpcrdma2.so")
 names=$(nm -D --defined-only "$shared" | awk '$2 != "A" { print $3 }' | sed 's/@.*//')
 ! grep -v '^rpcrdma2_' <<<"$names" || die "the shared library exports these"
@@ -29,13 +29,13 @@ needed=$(readelf -d "$shared" | sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p')
 ! grep -v '^libc\.so' <<<"$needed" || die "the shared library needs these"
 readelf -d "$shared" | grep -q 'SONAME.*\[librpcrdma2\.so\.0\]' || die "the soname is wrong"
 
-# Each function of the headers exists, and each one that exists is in a header.
+# Check that the functions in the headers are exactly the exported ones.
 declared=$(cat "$usr"/include/rpcrdma2/*.h | tr '\n\t' '  ' | grep -oE 'RPCRDMA2_EXPORT [^;]*;' |
 	grep -oE 'rpcrdma2_[a-z_0-9]+\(' | tr -d '(' | sort -u)
 [ "$(sort <<<"$names")" = "$declared" ] ||
 	die "declared and exported functions differ: $(diff <(sort <<<"$names") - <<<"$declared")"
 
-# Each header alone, with no header of the kernel
+# Check that each header compiles alone, without a kernel header.
 for header in "$usr"/include/rpcrdma2/*.h; do
 	for compiler in "gcc -x c -std=c11" "g++ -x c++ -std=c++11" "g++ -x c++ -std=c++20"; do
 		read=$($compiler -Wall -Wextra -Wpedantic -Werror -fsyntax-only -H "$header" 2>&1) ||
@@ -49,7 +49,7 @@ done
 export PKG_CONFIG_PATH=$usr/lib/pkgconfig PKG_CONFIG_SYSROOT_DIR=$root
 pkg-config --exact-version="$(sed -n 's/^#define RPCRDMA2_VERSION "\(.*\)"/\1/p' \
 	"$lib/include/rpcrdma2/version.h")" librpcrdma2 || die "pkg-config has another version"
-# The same release as the module
+# Check that the library and the module have the same release.
 release=$(sed -n 's/^version := //p' "$here/../../Kbuild")
 [ "$(pkg-config --modversion librpcrdma2)" = "$release.0" ] ||
 	die "Kbuild has version $release, and version.h another one"

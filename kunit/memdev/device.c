@@ -116,7 +116,7 @@ static void memdev_limit_qps(struct memdev *md, unsigned int max)
 	WRITE_ONCE(md->traits.max_qps, max);
 }
 
-/* The same for tests in user space: "NAME N" is for all devices. */
+/* Set a failure or a limit of all devices from user space: "NAME N". */
 static int memdev_control(const char *text, const struct kernel_param *param)
 {
 	static const struct {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The device's own DMA addresses. Each mapping uses pages of addresses that were never
- * used before, so that an access to an address that is no longer mapped, or never was,
- * is detected. In kernels in which a driver cannot do this, DMA addresses are pointers
+ * DMA addresses of the device. Each mapping uses pages of addresses that were never used
+ * before, so that an access to an address that is no longer mapped, or never was, is
+ * detected. If a kernel does not let a driver map memory, DMA addresses are kernel pointers
  * (virtual DMA).
  */
 

@@ -85,7 +85,7 @@ struct memdev *memdev_add(const char *netdev);
 
 struct ib_device *memdev_ib(struct memdev *md);
 struct memdev_counts *memdev_counts(struct memdev *md);
-/* Return true if the device uses DMA addresses of its own, not kernel pointers. */
+/* Return true if the device uses separate DMA addresses, not kernel pointers. */
 bool memdev_maps(const struct memdev *md);
 /* Return true if this kernel lets a driver merge scatterlist elements. */
 bool memdev_merges(const struct memdev *md);

@@ -82,8 +82,8 @@ static int memdev_set_page(struct ib_mr *mr, u64 addr)
 
 /*
  * Return how many elements of a list fit into one MR if each element starts at a page
- * boundary. No element can follow one that ends within a page. If the device has
- * addresses of its own, the list already has the changed offsets.
+ * boundary. No element can follow one that ends within a page. If the device has separate
+ * DMA addresses, the list already has the changed offsets.
  */
 static int memdev_without_offsets(const struct memdev *md,
 				  struct scatterlist *sgl, int nents)

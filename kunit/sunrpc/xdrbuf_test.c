@@ -212,8 +212,8 @@ static void xdr_extents(struct kunit *test)
 				if (!nr)
 					continue;
 				/*
-				 * Arrays with space for all extents, and for one too
-				 * few
+				 * Use arrays with space for all extents, and for one
+				 * fewer.
 				 */
 				KUNIT_EXPECT_EQ(test, nr,
 					rpcrdma_xdr_extents(&f->buf, from,
