@@ -141,7 +141,7 @@ static void xdr_check_extents(struct kunit *test, struct xdr_fixture *f,
 			continue;
 		more = rpcrdma_extent_count(&pos, n);
 		KUNIT_ASSERT_LE(test, nents + more, (u32)ARRAY_SIZE(f->sg));
-		taken = rpcrdma_extent_take(&pos, n, most, f->sg + nents);
+		taken = rpcrdma_extent_to_sg(&pos, n, most, f->sg + nents);
 		KUNIT_ASSERT_GT(test, taken, 0U);
 		/* With elements of a page, the count is exact. */
 		if (most == PAGE_SIZE)
@@ -249,13 +249,13 @@ static void xdr_extents_refused(struct kunit *test)
 	page = f->pages[1];
 	f->pages[1] = NULL;
 	sg_init_table(f->sg, ARRAY_SIZE(f->sg));
-	KUNIT_EXPECT_GT(test, rpcrdma_extent_take(&pos, 4192 + 2048, SZ_64K, f->sg),
+	KUNIT_EXPECT_GT(test, rpcrdma_extent_to_sg(&pos, 4192 + 2048, SZ_64K, f->sg),
 			0U);
-	KUNIT_EXPECT_EQ(test, rpcrdma_extent_take(&pos, 1, SZ_64K, f->sg), 0U);
+	KUNIT_EXPECT_EQ(test, rpcrdma_extent_to_sg(&pos, 1, SZ_64K, f->sg), 0U);
 	pos.ext = f->ext;
 	pos.nr = 3;
 	pos.done = 0;
-	KUNIT_EXPECT_EQ(test, rpcrdma_extent_take(&pos, n, SZ_64K, f->sg), 0U);
+	KUNIT_EXPECT_EQ(test, rpcrdma_extent_to_sg(&pos, n, SZ_64K, f->sg), 0U);
 	f->pages[1] = page;
 
 	p = vmalloc(100);

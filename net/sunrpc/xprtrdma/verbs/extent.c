@@ -120,8 +120,8 @@ static u32 rpcrdma_extent_linear(const struct rpcrdma_extent *ext, u32 at,
  * @most bytes, a multiple of the page size. Return the number of elements, or 0 if a
  * page is missing.
  */
-u32 rpcrdma_extent_take(struct rpcrdma_extent_pos *pos, u32 octets, u32 most,
-			struct scatterlist *sg)
+u32 rpcrdma_extent_to_sg(struct rpcrdma_extent_pos *pos, u32 octets, u32 most,
+			 struct scatterlist *sg)
 {
 	const struct rpcrdma_extent *ext;
 	u32 at, n, nents, all = 0;

@@ -146,7 +146,7 @@ static u32 rpcrdma_mr_fill(struct rpcrdma_ep *ep, struct verbs_mr *mr,
 {
 	u32 octets = rpcrdma_extent_mr_len(pos, limits, U32_MAX);
 
-	return rpcrdma_extent_take(pos, octets, ep->max_element, mr->sg);
+	return rpcrdma_extent_to_sg(pos, octets, ep->max_element, mr->sg);
 }
 
 /*

@@ -203,8 +203,8 @@ struct rpcrdma_extent_pos {
 	u32			done;		/* bytes of ext[0] already consumed */
 };
 
-u32 rpcrdma_extent_take(struct rpcrdma_extent_pos *pos, u32 octets, u32 most,
-			struct scatterlist *sg);
+u32 rpcrdma_extent_to_sg(struct rpcrdma_extent_pos *pos, u32 octets, u32 most,
+			 struct scatterlist *sg);
 u32 rpcrdma_sg_of_pages(struct page **pages, u32 at, u32 octets, u32 most,
 			struct scatterlist *sg);
 u32 rpcrdma_extents_count(const struct rpcrdma_extent_pos *pos, u32 octets);

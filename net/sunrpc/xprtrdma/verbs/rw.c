@@ -229,8 +229,8 @@ int rpcrdma_port_part(struct rpcrdma_transfer *t, struct rpcrdma_local *local,
 		if (!ctxt)
 			return -ENOMEM;
 	}
-	nents = rpcrdma_extent_take(&local->pos, segment->length,
-				    ep->max_element, ctxt->sg);
+	nents = rpcrdma_extent_to_sg(&local->pos, segment->length,
+				     ep->max_element, ctxt->sg);
 	local->at += segment->length;
 	if (unlikely(!nents)) {
 		rpcrdma_rw_ctxt_free(rw, ctxt);
