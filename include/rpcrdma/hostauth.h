@@ -182,11 +182,11 @@ enum rpcrdma_auth_ask {
 };
 
 enum {
-	RPCRDMA_AUTH_PIECES = 3,
+	RPCRDMA_AUTH_RANGES = 3,
 };
 
 /* Bytes of the input of an HMAC */
-struct rpcrdma_auth_piece {
+struct rpcrdma_auth_range {
 	const void *data;
 	u32 octets;
 };
@@ -210,7 +210,7 @@ struct rpcrdma_auth_request {
 	enum rpcrdma_auth_hash hash;
 	u32 mac_octets;			/* length of the HMAC */
 	/* In a group, followed by @dh.client_public and the shared secret */
-	struct rpcrdma_auth_piece input[2][RPCRDMA_AUTH_PIECES];
+	struct rpcrdma_auth_range input[2][RPCRDMA_AUTH_RANGES];
 	struct rpcrdma_auth_dh dh;
 };
 

@@ -721,10 +721,10 @@ void answer_vector(peer &p, const vector_case &v)
 		const octets proof = from_hex(v.values.at(end + "_proof"));
 		octets input;
 
-		for (const auto &piece : ask.input[i]) {
-			const auto *data = static_cast<const u8 *>(piece.data);
+		for (const auto &range : ask.input[i]) {
+			const auto *data = static_cast<const u8 *>(range.data);
 
-			input.insert(input.end(), data, data + piece.octets);
+			input.insert(input.end(), data, data + range.octets);
 		}
 		if (v.group) {
 			const rpcrdma_auth_dh &dh = ask.dh;

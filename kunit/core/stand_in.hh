@@ -17,7 +17,7 @@ namespace engine_test
 {
 
 inline void stand_in(const std::string &secret,
-		     const rpcrdma_auth_piece (&input)[RPCRDMA_AUTH_PIECES],
+		     const rpcrdma_auth_range (&input)[RPCRDMA_AUTH_RANGES],
 		     u32 octets, u8 *result, const std::string &more = "")
 {
 	u64 sum = 14695981039346656037ull;
@@ -27,10 +27,10 @@ inline void stand_in(const std::string &secret,
 
 	for (char c : secret)
 		add(static_cast<u8>(c));
-	for (const auto &piece : input) {
-		const auto *data = static_cast<const u8 *>(piece.data);
+	for (const auto &range : input) {
+		const auto *data = static_cast<const u8 *>(range.data);
 
-		for (u32 i = 0; i < piece.octets; i++)
+		for (u32 i = 0; i < range.octets; i++)
 			add(data[i]);
 	}
 	for (char c : more)

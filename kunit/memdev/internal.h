@@ -63,19 +63,19 @@ struct memdev {
 	bool			failed;
 };
 
-struct memdev_piece {
+struct memdev_range {
 	u64	addr;
 	u32	len;
 };
 
 struct memdev_mr {
 	struct ib_mr		ib;
-	struct memdev_piece	*pieces;	/* for the next registration */
+	struct memdev_range	*ranges;	/* for the next registration */
 	u32			index, max, nr;
 	bool			gaps;
 	/* The current registration; protected by mr_lock */
 	bool			valid;
-	struct memdev_piece	*registered;
+	struct memdev_range	*registered;
 	u32			nr_registered;
 	/* The range that was copied last, and the length of all ranges before it */
 	u32			last;

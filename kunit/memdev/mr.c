@@ -31,9 +31,9 @@ struct ib_mr *memdev_alloc_mr(struct ib_pd *pd, enum ib_mr_type type, u32 max)
 	r = kzalloc(sizeof(*r), GFP_KERNEL);
 	if (!r)
 		return ERR_PTR(-ENOMEM);
-	r->pieces = kvcalloc(max, sizeof(*r->pieces), GFP_KERNEL);
+	r->ranges = kvcalloc(max, sizeof(*r->ranges), GFP_KERNEL);
 	r->registered = kvcalloc(max, sizeof(*r->registered), GFP_KERNEL);
-	if (!r->pieces || !r->registered)
+	if (!r->ranges || !r->registered)
 		goto out_free;
 	r->max = max;
 	r->gaps = type == IB_MR_TYPE_SG_GAPS;
@@ -48,7 +48,7 @@ struct ib_mr *memdev_alloc_mr(struct ib_pd *pd, enum ib_mr_type type, u32 max)
 
 out_free:
 	kvfree(r->registered);
-	kvfree(r->pieces);
+	kvfree(r->ranges);
 	kfree(r);
 	return ERR_PTR(-ENOMEM);
 }
@@ -64,7 +64,7 @@ int memdev_dereg_mr(struct ib_mr *mr, struct ib_udata *udata)
 	spin_unlock_irq(&md->mr_lock);
 	atomic_dec(&md->counts.mrs);
 	kvfree(r->registered);
-	kvfree(r->pieces);
+	kvfree(r->ranges);
 	kfree(r);
 	return 0;
 }
@@ -75,8 +75,8 @@ static int memdev_set_page(struct ib_mr *mr, u64 addr)
 
 	if (r->nr == r->max)
 		return -ENOMEM;
-	r->pieces[r->nr].addr = addr;
-	r->pieces[r->nr++].len = mr->page_size;
+	r->ranges[r->nr].addr = addr;
+	r->ranges[r->nr++].len = mr->page_size;
 	return 0;
 }
 
@@ -122,9 +122,9 @@ int memdev_map_mr_sg(struct ib_mr *mr, struct scatterlist *sgl, int nents,
 	for_each_sg(sgl, sg, nents, i) {
 		if (r->nr == r->max)
 			break;
-		r->pieces[r->nr].addr = sg_dma_address(sg) + skip;
-		r->pieces[r->nr].len = sg_dma_len(sg) - skip;
-		mr->length += r->pieces[r->nr++].len;
+		r->ranges[r->nr].addr = sg_dma_address(sg) + skip;
+		r->ranges[r->nr].len = sg_dma_len(sg) - skip;
+		mr->length += r->ranges[r->nr++].len;
 		skip = 0;
 	}
 	if (offset)
@@ -156,7 +156,7 @@ enum ib_wc_status memdev_register(struct memdev_qp *qp,
 	spin_lock_irq(&md->mr_lock);
 	if (xa_load(&md->mrs, wqe->key >> MEMDEV_KEY_SHIFT) == r &&
 	    !r->valid && r->ib.pd == qp->ib.pd && r->nr) {
-		memcpy(r->registered, r->pieces, r->nr * sizeof(*r->pieces));
+		memcpy(r->registered, r->ranges, r->nr * sizeof(*r->ranges));
 		r->nr_registered = r->nr;
 		r->last = 0;
 		r->before_last = 0;
@@ -203,7 +203,7 @@ static bool memdev_mr_copy(struct memdev *md, struct memdev_mr *r,
 			       u64 addr, u8 *buf, u32 len, bool write)
 {
 	u64 at = addr - r->iova, before = 0, dma;
-	const struct memdev_piece *piece;
+	const struct memdev_range *range;
 	u32 i = 0, n;
 
 	/*
@@ -218,18 +218,18 @@ static bool memdev_mr_copy(struct memdev *md, struct memdev_mr *r,
 		at -= before;
 	}
 	for (; i < r->nr_registered && len; i++) {
-		piece = &r->registered[i];
-		if (at >= piece->len) {
-			at -= piece->len;
-			before += piece->len;
+		range = &r->registered[i];
+		if (at >= range->len) {
+			at -= range->len;
+			before += range->len;
 			continue;
 		}
 		r->last = i;
 		r->before_last = before;
-		while (len && at < piece->len) {
-			dma = piece->addr + at;
+		while (len && at < range->len) {
+			dma = range->addr + at;
 			n = memdev_in_page(dma, min_t(u64, len,
-						      piece->len - at));
+						      range->len - at));
 			if (!memdev_dma_access(md, dma, buf, n, write))
 				return false;
 			buf += n;
@@ -237,7 +237,7 @@ static bool memdev_mr_copy(struct memdev *md, struct memdev_mr *r,
 			at += n;
 		}
 		at = 0;
-		before += piece->len;
+		before += range->len;
 	}
 	return !len;
 }
@@ -272,8 +272,8 @@ bool memdev_remote_copy(struct memdev_qp *qp, u32 key, u64 addr, void *buf,
 }
 
 /* Copy @len bytes of one local SGE. */
-static bool memdev_piece_copy(struct memdev_qp *qp, u32 key, u64 addr, u8 *buf,
-			      u32 len, bool write)
+static bool memdev_sge_copy(struct memdev_qp *qp, u32 key, u64 addr, u8 *buf,
+			    u32 len, bool write)
 {
 	struct memdev *md = qp->md;
 	struct memdev_mr *r;
@@ -310,8 +310,8 @@ bool memdev_local_copy(struct memdev_qp *qp, const struct ib_sge *sges, u32 nr,
 			continue;
 		}
 		n = min(len, sges[i].length - offset);
-		if (!memdev_piece_copy(qp, sges[i].lkey, sges[i].addr + offset,
-				       buf, n, write))
+		if (!memdev_sge_copy(qp, sges[i].lkey, sges[i].addr + offset,
+				     buf, n, write))
 			return false;
 		buf += n;
 		len -= n;

@@ -256,7 +256,7 @@ int rpcrdma2_conn::authenticate(u64 now)
 		request.hash = asked.hash;
 		request.proof_length = asked.mac_octets;
 		for (u32 end = 0; end < 2; end++)
-			for (u32 i = 0; i < RPCRDMA_AUTH_PIECES; i++)
+			for (u32 i = 0; i < RPCRDMA_AUTH_RANGES; i++)
 				request.input[end][i] = {
 					asked.input[end][i].data,
 					asked.input[end][i].octets

@@ -156,7 +156,7 @@ void rpcrdma_algs_exit(void)
  */
 static int rpcrdma_auth_digest(struct crypto_shash *tfm,
 			       const struct rpcrdma_auth_request *req,
-			       const struct rpcrdma_auth_piece *input,
+			       const struct rpcrdma_auth_range *input,
 			       const u8 *shared, u8 *proof)
 {
 	SHASH_DESC_ON_STACK(desc, tfm);
@@ -165,7 +165,7 @@ static int rpcrdma_auth_digest(struct crypto_shash *tfm,
 
 	desc->tfm = tfm;
 	rc = crypto_shash_init(desc);
-	for (i = 0; !rc && i < RPCRDMA_AUTH_PIECES; i++)
+	for (i = 0; !rc && i < RPCRDMA_AUTH_RANGES; i++)
 		rc = crypto_shash_update(desc, input[i].data, input[i].octets);
 	if (!rc && req->dh.group)
 		rc = crypto_shash_update(desc, req->dh.client_public,
