@@ -118,7 +118,7 @@ public:
 		sent_++;
 		if (!grant)
 			last_other_ = sent_;
-		told_ = received_ + credit;
+		advertised_ = received_ + credit;
 		owed_ = false;
 		others_ = false;
 		/*
@@ -173,7 +173,7 @@ private:
 
 	bool rule() const
 	{
-		const number left = told_ - received_;
+		const number left = advertised_ - received_;
 		const number rise = could() - left;
 
 		if (rise < 1)
@@ -197,7 +197,7 @@ private:
 	const bool keeps_;	      /* withhold Receives if permitted */
 	number there_ = 0, kept_ = 0; /* Receives */
 	number posted_ = 0, received_ = 0, sent_ = 0;
-	number limit_ = 1, counted_ = 0, told_ = 1;
+	number limit_ = 1, counted_ = 0, advertised_ = 1;
 	number last_other_ = 0;
 	bool others_ = false;
 	bool owed_ = false;

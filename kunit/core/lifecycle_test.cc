@@ -725,7 +725,7 @@ TEST(Lifecycle, OnlyOwnersAreNotified)
 TEST(Lifecycle, TasksGetErrnosOfSunrpc)
 {
 	static constexpr struct {
-		int status, told;
+		int status, reported;
 	} cases[] = {
 		/* Passed unchanged */
 		{ REFUSED, REFUSED },
@@ -757,7 +757,8 @@ TEST(Lifecycle, TasksGetErrnosOfSunrpc)
 	};
 
 	for (const auto &c : cases)
-		EXPECT_EQ(rpcrdma_connect_status(c.status), c.told) << c.status;
+		EXPECT_EQ(rpcrdma_connect_status(c.status), c.reported)
+			<< c.status;
 }
 
 TEST(Lifecycle, ASilentServerGetsTheOtherVersionAtOnce)

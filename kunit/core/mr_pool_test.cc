@@ -262,9 +262,9 @@ protected:
 			return;
 		/* Only the end of a pause may wake callers without a reason. */
 		if (!reason)
-			idle_tells_++;
-		EXPECT_LE(idle_tells_, pauses_);
-		told_ = true;
+			idle_notifies_++;
+		EXPECT_LE(idle_notifies_, pauses_);
+		notified_ = true;
 	}
 	void give(u32 count, bool used)
 	{
@@ -302,7 +302,7 @@ protected:
 	/* In order: no request overtakes one that waits. */
 	void try_waiting()
 	{
-		told_ = false;
+		notified_ = false;
 		while (!waiting_.empty() && take(waiting_.front()))
 			waiting_.pop_front();
 	}
@@ -322,7 +322,7 @@ protected:
 			give(count, true);
 		} else if (allocator_ && !--allocator_) {
 			allocator_runs(memory);
-		} else if (told_) {
+		} else if (notified_) {
 			try_waiting();
 		}
 	}
@@ -331,15 +331,15 @@ protected:
 	generator random_{ GetParam() };
 	std::deque<u32> waiting_, busy_;
 	u32 allocator_ = 0; /* steps until it runs; 0: it is not scheduled */
-	u32 pauses_ = 0, idle_tells_ = 0;
-	bool told_ = false;
+	u32 pauses_ = 0, idle_notifies_ = 0;
+	bool notified_ = false;
 };
 
 TEST_P(pool_walk, AllAreServedInOrder)
 {
 	for (u32 i = 0; i < 5000; i++) {
 		step(true, random_.chance(80));
-		ASSERT_TRUE(waiting_.empty() || told_ || allocator_ ||
+		ASSERT_TRUE(waiting_.empty() || notified_ || allocator_ ||
 			    !busy_.empty())
 			<< "no caller is left";
 	}

@@ -51,7 +51,7 @@ public:
 		}
 		/* The first free Receives are posted as one batch. */
 		calls(std::min(BATCH, first / 4) - free);
-		tell();
+		advertise();
 	}
 
 	/* Receive a message, and release its Receive unless @hold. */
@@ -92,7 +92,7 @@ public:
 	}
 
 	/* Send a message, which advertises the window to the peer. */
-	void tell()
+	void advertise()
 	{
 		e->send(RPCRDMA_KIND_REPLY, 1);
 	}
@@ -168,7 +168,7 @@ TEST(Receives, WindowDoublesWithUse)
 	/* Only once, until the peer can know the new window */
 	a.calls(FIRST / 2 - 2);
 	EXPECT_EQ(a.made, 2 * FIRST + 1);
-	a.tell();
+	a.advertise();
 	a.calls(2 * FIRST);
 	EXPECT_EQ(a.e->conn.window, 4 * FIRST);
 }
@@ -181,7 +181,7 @@ TEST(Receives, AUsedConnectionHasAUsualWindow)
 
 	while (a.received < USED - 1) {
 		a.calls(1);
-		a.tell();
+		a.advertise();
 		EXPECT_EQ(a.made, RPCRDMA_FIRST_WINDOW + 1u);
 	}
 	a.calls(1);
@@ -193,7 +193,7 @@ TEST(Receives, AUsedConnectionHasAUsualWindow)
 	 */
 	for (u32 i = 0; i < 8; i++) {
 		a.now += LONG;
-		a.tell();
+		a.advertise();
 		a.calls(USUAL / 4);
 	}
 	EXPECT_EQ(a.made, USUAL + 1);
@@ -223,7 +223,7 @@ TEST(Receives, WindowDoublesWhereMostAreHeld)
 
 	for (u32 i = 0; i < MOST - FIRST; i++) {
 		a.calls(1, true);
-		a.tell();
+		a.advertise();
 	}
 	EXPECT_EQ(a.made, MOST + 1);
 	EXPECT_EQ(a.e->conn.window, MOST);
@@ -244,7 +244,7 @@ TEST(Receives, WindowStaysSmallWithoutMemory)
 	for (u32 i = 0; i < 3 * FIRST; i++) {
 		a.calls(1);
 		if (a.e->conn.advertised == a.e->conn.received + 1)
-			a.tell();
+			a.advertise();
 	}
 	EXPECT_GT(a.made, 2 * FIRST);
 }
@@ -264,7 +264,7 @@ TEST(Receives, AllocationIsNotRetriedAtOnce)
 		a.calls(FIRST / 2, true);
 		for (; a.held; a.held--)
 			a.release_receive();
-		a.tell();
+		a.advertise();
 	}
 	EXPECT_GT(a.asked, 1u);
 	EXPECT_LE(a.asked, (a.received - before) / FIRST + 1);
@@ -276,15 +276,15 @@ TEST(Receives, UnusedWindowShrinks)
 	account a{ false };
 
 	a.calls(FIRST / 4 * 3 + 1, true);
-	a.tell();
+	a.advertise();
 	ASSERT_EQ(a.e->conn.window, 2 * FIRST);
 	for (; a.held; a.held--)
 		a.release_receive();
-	a.tell();
+	a.advertise();
 
 	for (u32 i = 0; i < 3 * BATCH; i++) {
 		a.calls(1);
-		a.tell();
+		a.advertise();
 		a.now += LONG / BATCH;
 	}
 	EXPECT_EQ(a.e->conn.window, FIRST);
@@ -293,14 +293,14 @@ TEST(Receives, UnusedWindowShrinks)
 	 * The peer keeps the credits advertised to it; Receives that it uses
 	 * are not replaced.
 	 */
-	const u32 told = a.e->conn.advertised;
+	const u32 advertised = a.e->conn.advertised;
 
 	a.calls(FIRST / 2);
-	a.tell();
-	EXPECT_EQ(a.e->conn.advertised, told);
+	a.advertise();
+	EXPECT_EQ(a.e->conn.advertised, advertised);
 	for (u32 i = 0; i < 2 * FIRST; i++) {
 		a.calls(1);
-		a.tell();
+		a.advertise();
 		EXPECT_GE(a.with_device(), FIRST - BATCH);
 	}
 	EXPECT_EQ(a.made - a.free_surplus, FIRST + 1);
@@ -309,7 +309,7 @@ TEST(Receives, UnusedWindowShrinks)
 	for (u32 i = 0; i < 10; i++) {
 		a.now += LONG;
 		a.calls(1);
-		a.tell();
+		a.advertise();
 	}
 	EXPECT_EQ(a.free_surplus, FIRST);
 }
@@ -323,7 +323,7 @@ TEST(Receives, UsedWindowStays)
 	for (; a.held > 5; a.held--)
 		a.release_receive();
 	for (u32 i = 0; i < 200; i++) {
-		a.tell();
+		a.advertise();
 		a.calls(1, true);
 		a.held--;
 		a.release_receive();
@@ -338,12 +338,12 @@ void widen(account &a, u32 window)
 {
 	for (u32 i = 0; a.e->conn.window < window && i < 2 * MOST; i++) {
 		a.calls(1, true);
-		a.tell();
+		a.advertise();
 	}
 	ASSERT_EQ(a.e->conn.window, window);
 	for (; a.held; a.held--)
 		a.release_receive();
-	a.tell();
+	a.advertise();
 }
 
 /* Receive the Calls of one batch of Receives, one at a time. */
@@ -351,7 +351,7 @@ void few_calls(account &a)
 {
 	for (u32 i = 0; i < BATCH; i++) {
 		a.calls(1);
-		a.tell();
+		a.advertise();
 	}
 }
 
@@ -397,7 +397,7 @@ TEST(Receives, RarelyUsedWindowStays)
 		a.calls(FIRST / 2, true);
 		for (; a.held; a.held--)
 			a.release_receive();
-		a.tell();
+		a.advertise();
 		for (u32 n = 0; n < 4; n++) {
 			a.now += LONG / 4;
 			few_calls(a);
@@ -472,7 +472,7 @@ TEST(Receives, SeveralArePostedTogether)
 		a.posts = 0;
 		for (u32 i = 0; i < 100 * BATCH; i++) {
 			a.calls(1);
-			a.tell();
+			a.advertise();
 		}
 		EXPECT_EQ(a.posts, 100u);
 	}
@@ -489,11 +489,11 @@ TEST(Receives, NoneIsWithheldFromAPeerInNeed)
 		EXPECT_EQ(a.free, BATCH - 1);
 		a.calls(1, true);
 	}
-	a.tell();
+	a.advertise();
 	a.calls(1, true);
 	EXPECT_EQ(a.free, 0u);
 	/* From here on, free Receives are posted at once. */
-	a.tell();
+	a.advertise();
 	a.calls(BATCH, true);
 	a.posts = 0;
 	a.release_receive();
@@ -559,7 +559,7 @@ TEST(Receives, TheFirstReceivesShrinkWithoutMemory)
 {
 	auto cfg = usual_config(true, MOST);
 	rpcrdma_receives make;
-	rpcrdma_private told;
+	rpcrdma_private priv;
 
 	cfg.first_window = FIRST;
 	cfg.props.sbsiz = 16384;
@@ -573,9 +573,9 @@ TEST(Receives, TheFirstReceivesShrinkWithoutMemory)
 	EXPECT_EQ(rpcrdma_recvs_allocated(&e.conn, make.count - 5),
 		  +RPCRDMA_EV_RECEIVES);
 	EXPECT_EQ(rpcrdma_conn_send_octets(&e.conn), 4096u);
-	rpcrdma_conn_build_private(&e.conn, &told);
-	EXPECT_EQ(told.recv_size, 4096u);
-	EXPECT_EQ(told.send_size, 4096u);
+	rpcrdma_conn_build_private(&e.conn, &priv);
+	EXPECT_EQ(priv.recv_size, 4096u);
+	EXPECT_EQ(priv.send_size, 4096u);
 	EXPECT_EQ(e.conn.cfg.props.rbsiz, 4096u);
 
 	make = rpcrdma_recvs_to_alloc(&e.conn);
@@ -619,7 +619,7 @@ TEST(Receives, AtLeastTheDefaultThreshold)
 {
 	auto cfg = usual_config(true, MOST);
 	rpcrdma_receives make;
-	rpcrdma_private told;
+	rpcrdma_private priv;
 
 	cfg.props.sbsiz = cfg.props.rbsiz = 1024;
 	end e{ cfg };
@@ -628,9 +628,9 @@ TEST(Receives, AtLeastTheDefaultThreshold)
 	EXPECT_EQ(make.octets, 4096u);
 	EXPECT_EQ(make.need, RPCRDMA_RECEIVES_NEEDED);
 	EXPECT_EQ(rpcrdma_conn_send_octets(&e.conn), 4096u);
-	rpcrdma_conn_build_private(&e.conn, &told);
-	EXPECT_EQ(told.recv_size, 1024u);
-	EXPECT_EQ(told.send_size, 1024u);
+	rpcrdma_conn_build_private(&e.conn, &priv);
+	EXPECT_EQ(priv.recv_size, 1024u);
+	EXPECT_EQ(priv.send_size, 1024u);
 }
 
 /*
@@ -647,16 +647,16 @@ TEST(Receives, Version1ReceivesFitThePeersSends)
 					       .send_size = sends,
 					       .recv_size = 4096 };
 		const u32 least = std::clamp(sends, 4096u, 8192u);
-		rpcrdma_private told;
+		rpcrdma_private own;
 
 		cfg.version_low = RPCRDMA_VERS_1;
 		cfg.props.sbsiz = cfg.props.rbsiz = 8192;
 		end e{ cfg };
 
 		rpcrdma_conn_set_peer_private(&e.conn, &priv);
-		rpcrdma_conn_build_private(&e.conn, &told);
-		EXPECT_EQ(told.recv_size, least);
-		EXPECT_EQ(told.send_size, 8192u);
+		rpcrdma_conn_build_private(&e.conn, &own);
+		EXPECT_EQ(own.recv_size, least);
+		EXPECT_EQ(own.send_size, 8192u);
 		/* The peer may still turn out to have version 2. */
 		EXPECT_EQ(rpcrdma_recvs_to_alloc(&e.conn).octets, 8192u);
 		e.post(rpcrdma_window_receives(MOST));

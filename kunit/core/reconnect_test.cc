@@ -81,7 +81,7 @@ TEST(Reconnect, EndsDuringSetup)
 TEST(Reconnect, Fails)
 {
 	const struct {
-		int result, told;
+		int result, reported;
 	} cases[] = { { NO_CONNECTION, NO_CONNECTION },
 		      { NO_MEMORY, -105 },
 		      { NO_DEVICE, UNREACHABLE },
@@ -95,7 +95,7 @@ TEST(Reconnect, Fails)
 					  RPCRDMA_RECONNECT_SETTLED,
 					  RPCRDMA_RECONNECT_WAKE,
 					  RPCRDMA_RECONNECT_UNLOCK }));
-		EXPECT_EQ(l.woken, c.told);
+		EXPECT_EQ(l.woken, c.reported);
 	}
 }
 

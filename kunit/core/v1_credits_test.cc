@@ -253,11 +253,11 @@ TEST(CreditsV1, AGrantThatIsUsedGrowsToTheLast)
 			calls += n;
 			s.make();
 			for (u32 i = 0; i < n; i++) {
-				const u32 told = s.reply();
+				const u32 granted = s.reply();
 
 				s.make();
-				EXPECT_GE(told, grant);
-				grant = told;
+				EXPECT_GE(granted, grant);
+				grant = granted;
 			}
 		}
 		EXPECT_EQ(grant, s.MOST - s.REVERSE);

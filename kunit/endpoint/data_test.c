@@ -371,7 +371,7 @@ static void data_no_service_thread(struct kunit *test)
 	pair->server.no_service_thread = true;
 	loop_open(test);
 	loop_traffic(test, pair, 4, 10, 5000, PAGE_SIZE, 20000, true);
-	KUNIT_EXPECT_GT(test, atomic_read(&pair->server.told), 0);
+	KUNIT_EXPECT_GT(test, atomic_read(&pair->server.notified), 0);
 	loop_check_idle(test, &pair->client);
 	loop_check_idle(test, &pair->server);
 }

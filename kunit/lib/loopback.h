@@ -204,7 +204,7 @@ struct loop_side {
 	u32			xid;
 	atomic_t		calls, replies, errors, served;
 	atomic_t		exposed, released;	/* pulled Replies */
-	atomic_t		told;		/* upcalls for messages */
+	atomic_t		notified;	/* upcalls for messages */
 	atomic_t		opened, space, closed;
 	atomic_t		late;		/* upcalls after closed() */
 	atomic_t		bad;		/* other unexpected results */

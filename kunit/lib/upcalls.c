@@ -285,7 +285,7 @@ static bool loop_op_messages(struct rpcrdma_ep *ep)
 {
 	struct loop_side *side = ep->priv;
 
-	atomic_inc(&side->told);
+	atomic_inc(&side->notified);
 	if (!READ_ONCE(side->no_service_thread))
 		queue_work(rpcrdma_wq, &side->recv_work);
 	return true;
