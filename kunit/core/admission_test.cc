@@ -38,7 +38,7 @@ struct listener {
 	 * connection can be evicted.
 	 */
 	u32 now = 0xfffffff0, step = RPCRDMA_PENDING_GRACE_MS;
-	/* Of the current request; connections attached so far */
+	/* Evictions of the current request; connections attached so far */
 	u32 evicted = 0, memory_after = 0;
 	size_t attached = 0;
 
@@ -237,7 +237,7 @@ TEST(Admission, OpenConnectionsAreNotEvicted)
 		EXPECT_TRUE(l.open(l.ask()));
 	EXPECT_EQ(l.ask(admit), nullptr);
 	EXPECT_EQ(admit, RPCRDMA_ADMIT_TOO_MANY);
-	/* Without a place for it, memory is not asked for. */
+	/* If there is no place for the connection, no memory is requested. */
 	EXPECT_EQ(l.ask(admit, 1), nullptr);
 	EXPECT_EQ(admit, RPCRDMA_ADMIT_TOO_MANY);
 	l.take(l.opened.front());

@@ -31,7 +31,7 @@ TEST(Arrivals, AWorkItemFollowsAThread)
 		EXPECT_EQ(rpcrdma_thread_wakeup(false, pending),
 			  RPCRDMA_WAKEUP_EXPEDITE);
 	EXPECT_EQ(rpcrdma_thread_wakeup(true, false), RPCRDMA_WAKEUP_FALLBACK);
-	/* It is not postponed by each message. */
+	/* Further messages do not postpone the work item. */
 	EXPECT_EQ(rpcrdma_thread_wakeup(true, true), RPCRDMA_WAKEUP_NONE);
 }
 

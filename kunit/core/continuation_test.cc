@@ -176,7 +176,7 @@ TEST_P(Violations, OfACall)
 	EXPECT_EQ(errors(*e), (error_list{ { X, c.error } }));
 	EXPECT_EQ(e->conn.rx_open, 0);
 
-	/* Later parts, up to the end of the sequence, are not answered. */
+	/* Later fragments, up to the end of the sequence, are not answered. */
 	if (c.m.get(16) & MORE && c.m.get(12) == RDMA2_MSG) {
 		EXPECT_EQ(e->receive(next(X, MORE)), RPCRDMA_RX_CONSUMED);
 		EXPECT_EQ(e->receive(grant()), RPCRDMA_RX_CONSUMED);
@@ -271,7 +271,7 @@ TEST(Broken, ByACall)
 			  (error_list{ { X, RDMA2_ERR_INVAL_CONT },
 				       { Y, RDMA2_ERR_INVAL_CONT } }))
 			<< c.what;
-		/* Later parts of either Call, mixed */
+		/* Later fragments of either Call, mixed */
 		EXPECT_EQ(e->receive(next(X, MORE)), RPCRDMA_RX_CONSUMED);
 		if (c.goes_on)
 			EXPECT_EQ(e->receive(next(Y, MORE)),
@@ -286,8 +286,8 @@ TEST(Broken, ByACall)
 }
 
 /*
- * One ERROR is sufficient for a Call that interrupts an earlier one with the
- * same xid.
+ * If a Call interrupts an earlier one with the same xid, one ERROR is
+ * sufficient.
  */
 TEST(Broken, ByACallOfTheSameXid)
 {
@@ -341,8 +341,8 @@ TEST(Broken, TheXidIsReused)
 		EXPECT_EQ(e->receive(first(X, 0)), RPCRDMA_RX_CALL);
 	}
 	/*
-	 * Between the parts of another message, a Call interrupts as any other
-	 * does.
+	 * A Call between the fragments of another message interrupts that
+	 * message.
 	 */
 	auto e = open_server();
 
@@ -369,7 +369,8 @@ TEST(Broken, Repeatedly)
 					   { Z, RDMA2_ERR_INVAL_CONT },
 					   { 0x44, RDMA2_ERR_INVAL_CONT } }));
 	/*
-	 * Parts of Z and 0x44 are discarded. The two older XIDs were forgotten.
+	 * Fragments of Z and 0x44 are discarded. The two older XIDs were
+	 * forgotten.
 	 */
 	EXPECT_EQ(e->receive(next(Z, 0)), RPCRDMA_RX_CONSUMED);
 	EXPECT_EQ(e->receive(next(0x44, 0)), RPCRDMA_RX_CONSUMED);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Counts of what has happened to all connections */
+/* Counters of events of all connections */
 #include <gtest/gtest.h>
 
 #include <set>
@@ -175,7 +175,7 @@ TEST(Counters, Unresolved)
 		  RPCRDMA_NR_COUNTERS);
 }
 
-/* Each failure has its counter, and nothing else has one. */
+/* Each failure, and no other result, increments a counter. */
 TEST(Counters, HostAuthentication)
 {
 	const std::pair<rpcrdma_auth_result, const char *> causes[] = {

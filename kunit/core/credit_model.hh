@@ -88,7 +88,7 @@ public:
 	}
 
 	/*
-	 * Return true if a Reply, a part of one, or a message that is neither
+	 * Return true if a Reply, a fragment of one, or a message that is neither
 	 * an RPC message nor a credit grant can be sent.
 	 */
 	bool may_send() const
@@ -96,7 +96,7 @@ public:
 		return sent_ < limit_;
 	}
 
-	/* Return true if a Call, or a part of one, can be sent. */
+	/* Return true if a Call, or a fragment of one, can be sent. */
 	bool may_call() const
 	{
 		return may_send() &&

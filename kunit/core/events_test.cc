@@ -159,7 +159,7 @@ public:
 			made(count);
 	}
 
-	/* Complain if work is left for which there was no event. */
+	/* Fail if work is left for which no event was raised. */
 	void check()
 	{
 		rpcrdma_conn copy = conn;
@@ -300,8 +300,8 @@ private:
 	}
 
 	/*
-	 * Return the item sent next. Replies go before Calls, but not between a
-	 * Call's parts.
+	 * Return the item to send next. A Reply precedes the Calls, but not the
+	 * next fragment of a Call.
 	 */
 	item *waiting()
 	{

@@ -148,7 +148,7 @@ TEST(Figures, ViewOfAConnection)
 	EXPECT_STREQ(view.reason, "a reason");
 }
 
-/* Version 1 by a setting, or because a client has only that, is no fallback. */
+/* Version 1 is not a fallback if a setting or the client permits no other version. */
 TEST(Figures, Fallback)
 {
 	rpcrdma_conn conn{};

@@ -42,14 +42,14 @@ struct peer {
 		rpcrdma_auth_set_hashes(&auth, hashes);
 		rpcrdma_auth_set_groups(&auth, dh, groups);
 		exchange.secret = 1000u + count;
-		/* A server needs it only when a client asks for it. */
+		/* A server allocates its handshake only after a client's HELLO. */
 		if (client && mode != RPCRDMA_AUTH_NONE && *own)
 			cfg.auth = &auth;
 		e = std::make_unique<end>(cfg);
 		e->post(33);
 	}
 
-	/* Receive a message, with memory for the handshake if there is some. */
+	/* Receive a message. If @memory, provide the memory of a handshake when it is needed. */
 	enum rpcrdma_verdict receive(const message &m)
 	{
 		const enum rpcrdma_verdict verdict = e->receive(m);
@@ -82,7 +82,7 @@ struct peer {
 			a.status = NO_KEY;
 		if (status)
 			a.status = status;
-		/* A host computes the shared secret before it looks the secret up. */
+		/* A host computes the shared secret before it looks up the secret. */
 		if (!status && ask.what == RPCRDMA_AUTH_ASK_PROOFS)
 			powers += !!ask.dh.group;
 		if (!a.status && ask.what == RPCRDMA_AUTH_ASK_PROOFS) {
@@ -123,7 +123,7 @@ struct peer {
 	bool memory = true; /* for a server's handshake */
 };
 
-/* Both ends, their private messages exchanged, and the messages between them */
+/* Both ends after the exchange of private messages, and the messages between them */
 struct pair {
 	pair(peer &client, peer &server) : c{ client }, s{ server }
 	{

@@ -17,13 +17,13 @@ constexpr u32 FFDHE2048 = 1 << RPCRDMA_AUTH_FFDHE2048;
 constexpr u32 FFDHE3072 = 1 << RPCRDMA_AUTH_FFDHE3072;
 constexpr u32 FFDHE4096 = 1 << RPCRDMA_AUTH_FFDHE4096;
 
-/* The public value is the last of a message. */
+/* Return the public value, which is at the end of the message. */
 octets public_of(const message &m, u32 length)
 {
 	return { m.data().end() - length, m.data().end() };
 }
 
-/* Put another public value into a CHALLENGE or a PROOF. */
+/* Return a CHALLENGE or a PROOF with another public value. */
 message with_public(const message &m, const octets &value)
 {
 	octets data = m.data();
@@ -63,7 +63,7 @@ TEST(HostAuthDh, BothEndsCan)
 	}
 }
 
-/* The other end may be of a version that has no groups: it offers and accepts none. */
+/* One end has no groups: it neither offers nor accepts any. */
 TEST(HostAuthDh, OneEndCannot)
 {
 	for (bool client : { false, true }) {
@@ -101,7 +101,7 @@ TEST(HostAuthDh, TheGroupThatTheServerPrefers)
 		{ FFDHE4096 | FFDHE2048, FFDHE2048 | FFDHE3072, 256,
 		  "ffdhe2048" },
 		{ FFDHE2048, FFDHE3072, 0, "none" },
-		/* ffdhe6144, and what no document defines: never chosen */
+		/* ffdhe6144 and undefined groups are never chosen. */
 		{ 1 << 4, ~0u, 0, "none" },
 	};
 
@@ -118,7 +118,7 @@ TEST(HostAuthDh, TheGroupThatTheServerPrefers)
 	}
 }
 
-/* All of it fits into messages that version 1 receives. */
+/* The longest messages fit into the Receives of version 1. */
 TEST(HostAuthDh, LongestMessages)
 {
 	const std::string longest(RPCRDMA_AUTH_MAX_IDENTITY, 'x');
@@ -135,7 +135,7 @@ TEST(HostAuthDh, LongestMessages)
 
 /* ---- Public values ---- */
 
-/* The prime of a group, as the core of a server passes it to its host */
+/* Return the prime of a group, as a server's core passes it to the host. */
 octets prime_of(u32 group)
 {
 	dh_peer c{ true, OFFER, group }, s{ false, OFFER, group };
@@ -184,7 +184,7 @@ TEST(HostAuthDh, PublicValues)
 					  t.ok ? RPCRDMA_AUTH_PENDING :
 						 RPCRDMA_AUTH_MALFORMED)
 					<< t.offset;
-				/* It does not compute with a bad one. */
+				/* The end does not compute with an invalid value. */
 				EXPECT_EQ(checks.answer(), t.ok);
 				EXPECT_EQ(checks.powers, powers + t.ok);
 			}
@@ -208,7 +208,7 @@ TEST(HostAuthDh, PublicValues)
 	}
 }
 
-/* A PROOF or CHALLENGE in which the public value has other bytes */
+/* Return a PROOF or CHALLENGE with a public value of another length. */
 message item_with(const message &m, u32 start, u32 was, u32 length)
 {
 	const octets content(m.data().begin() + start,
@@ -233,7 +233,7 @@ TEST(HostAuthDh, LengthsOfPublicValues)
 		EXPECT_EQ(s.result(), RPCRDMA_AUTH_MALFORMED) << length;
 		EXPECT_FALSE(s.answer());
 	}
-	/* Without a group there is none. */
+	/* Without a group, a PROOF must have no public value. */
 	{
 		dh_peer c{ true, NONE }, s{ false, OFFER };
 		pair p{ c, s };
@@ -252,7 +252,7 @@ TEST(HostAuthDh, LengthsOfPublicValues)
 		c.receive(item_with(p.next(s), 28 + 6 * 12 + 8, 256, length));
 		EXPECT_EQ(c.result(), RPCRDMA_AUTH_MALFORMED) << length;
 	}
-	/* The server's PROOF has none. */
+	/* The server's PROOF must have no public value. */
 	dh_peer c{ true, OFFER }, s{ false, OFFER };
 	pair p{ c, s };
 
@@ -263,7 +263,7 @@ TEST(HostAuthDh, LengthsOfPublicValues)
 
 /* ---- An attacker between both ends ---- */
 
-/* A change of either public value is noticed before the end that notices it opens. */
+/* If a public value was changed, the end that receives it detects this before it opens. */
 TEST(HostAuthDh, OtherPublicValues)
 {
 	octets other(384);
@@ -308,7 +308,7 @@ TEST(HostAuthDh, NoDowngrade)
 		EXPECT_EQ(s.result(), RPCRDMA_AUTH_WRONG_PROOF);
 		EXPECT_FALSE(c.open() || s.open());
 	}
-	/* An end that requires it does not go on without, and does not prove anything. */
+	/* An end that requires a group does not continue without one, and sends no proof. */
 	dh_peer c{ true, REQUIRE }, s{ false, OFFER };
 	pair p{ c, s };
 
@@ -345,7 +345,7 @@ TEST(HostAuthDh, GroupsOfAServer)
 
 /* ---- The work of a server, and failures ---- */
 
-/* The computations in a connection that a client without the secret can cause */
+/* A client without the secret can cause only a bounded number of computations. */
 TEST(HostAuthDh, WorkIsBounded)
 {
 	for (auto mode : { OFFER, REQUIRE }) {
@@ -355,12 +355,12 @@ TEST(HostAuthDh, WorkIsBounded)
 
 		c.known["stranger"] = "a secret";
 		p.run();
-		/* It does not disclose that it does not know the identity. */
+		/* The server does not disclose that the identity is unknown. */
 		EXPECT_EQ(s.powers, mode == OFFER ? 0u : 1u);
 		EXPECT_EQ(s.proofs, 0u);
 		EXPECT_EQ(p.sent.size(), mode == OFFER ? 3u : 4u);
 	}
-	/* With a known identity, and whatever else it sends */
+	/* A known identity, followed by other messages */
 	dh_peer c{ true, OFFER }, s{ false, OFFER };
 	pair p{ c, s };
 
@@ -374,7 +374,7 @@ TEST(HostAuthDh, WorkIsBounded)
 	EXPECT_EQ(s.powers, 2u);
 }
 
-/* A message that comes while an end computes */
+/* A message that arrives while an end computes */
 TEST(HostAuthDh, TooEarly)
 {
 	for (bool client : { false, true }) {
@@ -386,14 +386,14 @@ TEST(HostAuthDh, TooEarly)
 		to.receive(p.next(client ? s : c));
 		if (!client)
 			to.answer();
-		/* It has the request for a key pair. */
+		/* The end has requested a key pair from its host. */
 		to.receive(opening::connprop({}, 0, 0, client));
 		EXPECT_EQ(to.result(), RPCRDMA_AUTH_MALFORMED);
 		EXPECT_FALSE(to.answer());
 	}
 }
 
-/* A failure to compute says nothing about the secret. */
+/* A failure to compute is not reported as a wrong secret. */
 TEST(HostAuthDh, NotAvailable)
 {
 	for (int status : { NO_MEMORY, NO_ALGORITHM, NO_KEY }) {

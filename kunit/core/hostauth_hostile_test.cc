@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Host authentication against a peer, or a network, that does not keep the rules */
+/* Host authentication against a peer, or a network, that violates the rules */
 #include "hostauth.hh"
 
 using namespace engine_test;
@@ -47,7 +47,7 @@ message proof(u32 flags, u32 octets, u32 received = 1)
 	return connprop({ proof_prop(octets) }, flags, 0, received);
 }
 
-/* ---- Changes on the way ---- */
+/* ---- Changes in transit ---- */
 
 /* Each byte of both ends' first messages is covered, and so is TPMORE. */
 TEST(HostAuthHostile, NothingCanBeChanged)
@@ -63,7 +63,7 @@ TEST(HostAuthHostile, NothingCanBeChanged)
 
 			if (at >= data.size())
 				break;
-			/* Words that are not covered: they change with the credit. */
+			/* The credit fields are not covered by the proofs. */
 			if (at >= 20 && at < RPCRDMA_V2_PREFIX)
 				continue;
 			data[at] ^= 1;
@@ -191,7 +191,7 @@ TEST(HostAuthHostile, Replay)
 	EXPECT_TRUE(other.closing());
 }
 
-/* A peer without the secret sends back what it was sent. */
+/* A peer without the secret returns the messages that it receives. */
 TEST(HostAuthHostile, Reflection)
 {
 	peer c{ true }, s{ false };
@@ -201,7 +201,7 @@ TEST(HostAuthHostile, Reflection)
 	c.receive(with_flags(p.next(c), 0));
 	EXPECT_EQ(c.result(), RPCRDMA_AUTH_WRONG_PROOF);
 
-	/* The HELLO comes back to its sender. It is no CHALLENGE. */
+	/* The client's HELLO is returned to it, and is not a CHALLENGE. */
 	peer d{ true };
 	pair q{ d, s };
 
@@ -270,7 +270,7 @@ TEST(HostAuthHostile, LookupsAreBounded)
 	EXPECT_EQ(s.proofs, 0u);
 	EXPECT_FALSE(s.open());
 
-	/* The same after a proof */
+	/* Repeat these messages after a proof. */
 	peer t{ false };
 	pair q{ c, t };
 
@@ -285,7 +285,7 @@ TEST(HostAuthHostile, LookupsAreBounded)
 	EXPECT_EQ(t.result(), RPCRDMA_AUTH_WRONG_PROOF);
 }
 
-/* Messages that come before the one that they answer */
+/* Messages that arrive too early */
 TEST(HostAuthHostile, TooEarly)
 {
 	/* A proof before the challenge, and while the secret is looked up */
@@ -399,7 +399,7 @@ TEST(HostAuthHostile, OtherMessages)
 	}
 }
 
-/* Two items in one message: neither counts. */
+/* If a message has two items, neither is used. */
 TEST(HostAuthHostile, TwoItems)
 {
 	peer c{ true }, s{ false };
@@ -447,7 +447,7 @@ TEST(HostAuthHostile, Hellos)
 		{ {}, RPCRDMA_AUTH_PENDING },
 		{ { .hashes = ~0u, .groups = ~0u }, RPCRDMA_AUTH_PENDING },
 		/*
-		 * An unknown mechanism counts as none: the server offers
+		 * The server ignores an unknown mechanism: it offers
 		 * authentication, and continues without it.
 		 */
 		{ { .mechanism = 2 }, RPCRDMA_AUTH_UNUSED },

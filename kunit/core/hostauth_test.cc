@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Host authentication between ends that keep the rules (WP 9) */
+/* Host authentication between ends that comply with the rules (WP 9) */
 #include "hostauth.hh"
 
 #include "lifecycle.hh"
@@ -42,7 +42,7 @@ TEST(HostAuth, BothEndsProveTheSecret)
 		EXPECT_EQ(flags_of(p.sent[2]), more);
 		EXPECT_EQ(flags_of(p.sent[3]), 0u);
 		EXPECT_EQ(flags_of(p.sent[4]), 0u);
-		/* The first has all properties, the last none. */
+		/* The first message has all properties, and the last one has none. */
 		EXPECT_EQ(p.sent[0].get(24), 8u);
 		EXPECT_LE(p.sent[0].size(), 1024u);
 		EXPECT_EQ(p.sent[1].get(24), 7u);
@@ -196,7 +196,7 @@ TEST(HostAuth, ClientRequiresItAndHasNoSecret)
 	EXPECT_EQ(c.result(), RPCRDMA_AUTH_NO_SECRET);
 }
 
-/* The server reports that to every client, and clients understand it. */
+/* A server that requires authentication refuses other clients with a reason. */
 TEST(HostAuth, ServerRequiresIt)
 {
 	peer c{ true, NONE };
@@ -224,7 +224,7 @@ TEST(HostAuth, ServerRequiresIt)
 
 /* ---- The memory of a handshake, and the identity of a server ---- */
 
-/* A server allocates it for clients that ask for it. */
+/* A server allocates the memory of a handshake only after a HELLO. */
 TEST(HostAuth, MemoryOnlyForAHello)
 {
 	for (auto mode : { NONE, OFFER, REQUIRE }) {
@@ -257,7 +257,7 @@ TEST(HostAuth, NoMemory)
 	}
 }
 
-/* The client may not go on before the host has provided the memory, or after the end. */
+/* The client cannot continue before the host has provided the memory, or after the end. */
 TEST(HostAuth, HelloIsHeld)
 {
 	for (bool closed : { false, true }) {
@@ -310,7 +310,7 @@ TEST(HostAuth, Involves)
 	pair p{ c, s };
 
 	EXPECT_FALSE(rpcrdma_auth_involves(&s.e->conn, "client"));
-	/* In progress: the look-up may have been before a revocation. */
+	/* In progress: the secret may have been looked up before it was revoked. */
 	p.run(1);
 	EXPECT_TRUE(rpcrdma_auth_involves(&c.e->conn, "client"));
 	EXPECT_TRUE(rpcrdma_auth_involves(&s.e->conn, "client"));
@@ -321,7 +321,7 @@ TEST(HostAuth, Involves)
 	for (const char *other : { "server", "clien", "client2", "" })
 		EXPECT_FALSE(rpcrdma_auth_involves(&s.e->conn, other));
 
-	/* Claimed, and not proven */
+	/* The identity was claimed, and not proven. */
 	peer d{ true }, t{ false };
 	pair q{ d, t };
 
@@ -352,7 +352,7 @@ TEST(HostAuth, VersionOneIsRefused)
 		if (mode == REQUIRE)
 			EXPECT_EQ(s.control().get(20), 2u);
 	}
-	/* Even if a setting permits only version 1 */
+	/* Authentication is required even if a setting permits only version 1. */
 	cfg.version_high = 1;
 	end s{ cfg };
 
@@ -375,7 +375,7 @@ TEST(HostAuth, VersionTwoAfterVersionOne)
 	EXPECT_EQ(s.result(), RPCRDMA_AUTH_DONE);
 	EXPECT_TRUE(s.open());
 
-	/* If that fails, its reason counts. */
+	/* If the attempt with version 2 fails, its reason is reported. */
 	peer t{ false, REQUIRE };
 
 	t.receive(version1_call(1));
@@ -517,7 +517,7 @@ TEST(HostAuth, RevokedMeanwhile)
 	}
 }
 
-/* A lack of memory says nothing about the secret: the client retries. */
+/* If memory is short, the secret may still be valid, and the client retries. */
 TEST(HostAuth, NotAvailable)
 {
 	for (int status : { NO_MEMORY, NO_ALGORITHM }) {

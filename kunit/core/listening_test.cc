@@ -132,7 +132,7 @@ TEST(Listening, ALossDuringAnAttempt)
 	rpcrdma_listen_event_occurred(&l, RPCRDMA_LISTEN_REMOVED);
 	EXPECT_FALSE(rpcrdma_listen_tried(&l, 0).retry);
 	EXPECT_TRUE(l.listening);
-	/* The attempt that the event has queued */
+	/* Make the attempt that the event has queued. */
 	EXPECT_TRUE(rpcrdma_listen_tried(&l, NO_DEVICE).retry);
 	EXPECT_FALSE(l.listening);
 }

@@ -653,8 +653,8 @@ TEST(Replies, ToBePulled)
 }
 
 /*
- * DONE frees the memory of a pulled Reply. It is sent whatever else is wrong
- * with the Reply.
+ * DONE frees the memory of a pulled Reply. It is sent even if the Reply has
+ * other faults.
  */
 TEST(Replies, ToBePulledAndBad)
 {

@@ -16,7 +16,8 @@ constexpr u32 RESP = RDMA2_F_RESPONSE;
 constexpr u32 TPMORE = RDMA2_F_TPMORE;
 
 /*
- * Return a part of an RPC message. The first one begins with xid and direction.
+ * Return the first or a later fragment of an RPC message. The first one begins
+ * with xid and direction.
  */
 inline message first(u32 xid, u32 flags, u32 payload = 40)
 {

@@ -322,7 +322,7 @@ TEST(PlanCall, Special)
 	}
 }
 
-/* The last part must have space for payload in addition to the chunks. */
+/* The last fragment must have space for payload in addition to the chunks. */
 TEST(PlanCall, NoSpaceInTheLastPart)
 {
 	for (u32 room = 0; room < 12; room++) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Plans, and parts of messages, respect all limits (WP 5, 6). */
+/* Plans, and fragments of messages, respect all limits (WP 5, 6). */
 #include "planning.hh"
 
 using namespace engine_test;
@@ -169,7 +169,7 @@ TEST(PlanCall, AlwaysWithinLimits)
 	}
 }
 
-/* Part lengths around every boundary, with few and with many chunks */
+/* Lengths of fragments around every boundary, with few and with many chunks */
 TEST(NextPart, AroundTheBoundaries)
 {
 	auto e = requester();
@@ -198,7 +198,7 @@ TEST(NextPart, AroundTheBoundaries)
 				parts++;
 			} while (more);
 			ASSERT_EQ(left, 0u);
-			/* No more parts than needed */
+			/* No more fragments than needed */
 			ASSERT_EQ(parts, total <= room ? 1 :
 							 1 + (total - room +
 							      4055) / 4056)

@@ -392,7 +392,7 @@ TEST(PlanReply, HeaderTooLarge)
 	EXPECT_EQ(plan_reply(*e, lists, 16)->error, 0u);
 }
 
-/* The last part returns all chunks, and must have space for payload, too. */
+/* The last fragment returns all chunks, and must have space for payload, too. */
 TEST(PlanReply, NoSpaceInTheLastPart)
 {
 	for (u32 room = 0; room < 12; room++) {

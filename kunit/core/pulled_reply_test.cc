@@ -377,7 +377,7 @@ TEST(PulledReply, ChunkWithinThePeersLimits)
 }
 
 /* The possible results of registering the memory */
-/* A Reply waits for MRs, but not for ever, and for nothing else. */
+/* A Reply waits only for MRs, and for a limited time. */
 TEST(PulledReply, WaitsForMrsForALimitedTime)
 {
 	constexpr u32 BEGUN = 0xffffff00, LIMIT = RPCRDMA_EXPOSE_WAIT_MS;
@@ -563,8 +563,8 @@ TEST(PulledReply, OneForEachXid)
 	EXPECT_FALSE(second.fits(*e, X));
 	EXPECT_EQ(e->receive(done(X)), RPCRDMA_RX_PULL_COMPLETE);
 	/*
-	 * The first one is done, although its memory is still being
-	 * invalidated.
+	 * DONE for the first Reply has arrived, although its memory is still
+	 * being invalidated.
 	 */
 	EXPECT_TRUE(second.fits(*e, X));
 }

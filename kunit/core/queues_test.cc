@@ -60,7 +60,7 @@ TEST(Queues, AClientsSendQueueHoldsTheMrsOfItsCalls)
 	load.reads = 1;
 	EXPECT_EQ(rpcrdma_queues_for(&load, &PLENTY).slots,
 		  64u + RPCRDMA_CONTROL_SENDS + 64);
-	/* No peer sends more than it was granted. */
+	/* A peer cannot send more messages than it was granted. */
 	EXPECT_EQ(rpcrdma_queues_for(&load, &PLENTY).receives,
 		  rpcrdma_window_receives(64) + 1);
 }

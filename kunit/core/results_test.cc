@@ -139,7 +139,7 @@ TEST(Results, ImpossibleResultsAreNoItems)
 		e.results = { bad };
 		e.expect({});
 	}
-	/* The same result twice */
+	/* A result that is reported twice */
 	e.results = { { 28, 8 }, { 28, 8 } };
 	e.expect({ { 28, 8 } });
 	/* A result at the end without its roundup */

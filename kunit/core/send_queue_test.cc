@@ -263,7 +263,7 @@ TEST(SendQueue, WritesAreChainedToAShortReply)
 	/* With MRs of a pulled Reply */
 	EXPECT_TRUE(rpcrdma_sq_in_chain(&q.sq, most - turn, turn));
 	EXPECT_FALSE(rpcrdma_sq_in_chain(&q.sq, most - turn + 1, turn));
-	/* No MRs are never too many, even if the Reply itself is too long. */
+	/* Without MRs the chain is accepted, even if the Reply itself is too long. */
 	EXPECT_TRUE(rpcrdma_sq_in_chain(&q.sq, most + 1, 0));
 }
 
@@ -365,7 +365,7 @@ TEST(SendQueue, NoCallIsBegunWhileManyRepliesWait)
 	EXPECT_TRUE(q.pump());
 	EXPECT_TRUE(rpcrdma_sq_reserve_reply(&q.sq));
 
-	/* The same holds for continued Replies. */
+	/* A continued Reply that waits counts, too. */
 	ASSERT_EQ(rpcrdma_sq_reply_waits(&q.sq, 1), RPCRDMA_SQ_WAIT);
 	EXPECT_FALSE(rpcrdma_sq_can_reserve_reply(&q.sq));
 }
@@ -379,7 +379,7 @@ TEST(SendQueue, HasWaiters)
 	while (transfer.transfer(8) == RPCRDMA_SQ_GO)
 		EXPECT_FALSE(rpcrdma_sq_has_waiters_hint(&transfer.sq));
 	EXPECT_TRUE(rpcrdma_sq_has_waiters_hint(&transfer.sq));
-	/* Memory is mapped for a Call that will not be refused. */
+	/* The Call may be refused, so that the caller asks before it maps memory. */
 	EXPECT_TRUE(rpcrdma_sq_must_ask(&transfer.sq, true));
 	EXPECT_FALSE(rpcrdma_sq_must_ask(&transfer.sq, false));
 
@@ -523,7 +523,7 @@ TEST(SendQueue, ControlMessagesGoFirst)
 	EXPECT_EQ(other.next_action(), RPCRDMA_SQ_POST_CONTROL);
 }
 
-/* The parts of a continued message are not interleaved with other messages. */
+/* The fragments of a continued message are not interleaved with other messages. */
 TEST(SendQueue, PartsStayTogether)
 {
 	queue q;
@@ -554,14 +554,14 @@ TEST(SendQueue, PartsStayTogether)
 	/* Now the Reply is posted, and then the Calls. */
 	EXPECT_TRUE(q.pump());
 	EXPECT_TRUE(q.messages.empty());
-	/* A message with a single part leaves no state. */
+	/* A message with a single fragment leaves no state. */
 	ASSERT_EQ(rpcrdma_sq_continued_call(q.conn(), &q.sq, 1, false),
 		  RPCRDMA_SQ_GO);
 	EXPECT_EQ(q.sq.messages, 0u);
 	EXPECT_EQ(q.call(1), RPCRDMA_SQ_GO);
 }
 
-/* Parts use contexts, but not the last ones. */
+/* Fragments use contexts, but not the last ones. */
 TEST(SendQueue, PartsWaitForContexts)
 {
 	queue q{ 1000 };

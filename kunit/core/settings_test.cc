@@ -181,7 +181,7 @@ TEST(Settings, Server)
 }
 
 /*
- * A client begins with version 1 if that is what it knows of the server, unless the server's
+ * A client begins with version 1 if the cache has that for the server, unless the server's
  * address must prove an identity.
  */
 TEST(Settings, VersionToBeginWith)

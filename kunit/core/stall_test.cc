@@ -55,7 +55,7 @@ TEST(Stall, OnlyIfAMessageWaits)
 
 	EXPECT_EQ(stalled(*e, false, 50000, &events), 0u);
 	EXPECT_EQ(stalled(*e, true, 90000, &events), 60000u);
-	/* Also for a control message */
+	/* A waiting control message counts, too. */
 	EXPECT_EQ(stalled(*e, false, 100000, &events), 0u);
 	rpcrdma_conn_queue_error(&e->conn, 1, RDMA2_ERR_SYSTEM, 0, 0);
 	EXPECT_EQ(stalled(*e, false, 100000, &events), 60000u);
@@ -118,7 +118,7 @@ TEST(Stall, CreditsNowAndThenAreNotEnough)
 	EXPECT_EQ(events, +RPCRDMA_EV_CLOSE);
 }
 
-/* Sending one part of a long message at a time is not sufficient either. */
+/* Credits for one fragment of a long message at a time are not sufficient either. */
 TEST(Stall, PartsAreNotEnough)
 {
 	for (u32 flags : { 0u, u32{ RDMA2_F_MORE } }) {

@@ -75,8 +75,8 @@ TEST(PlansV1, Calls)
 	EXPECT_TRUE(p.reply_chunk);
 
 	/*
-	 * Without memory for the Reply no Call is sent in the hope that the
-	 * Reply fits inline.
+	 * Without memory for the largest Reply no Call is sent, even if the
+	 * Reply might fit inline.
 	 */
 	call.reply_segs = 33;
 	EXPECT_LT(plan(*e, call, p), 0);

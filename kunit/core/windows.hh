@@ -47,7 +47,7 @@ public:
 	virtual u32 window() const = 0;
 	virtual bool open() const = 0;
 	virtual bool may_send(what kind) const = 0;
-	/* Send a Call or Reply, or a part of one. */
+	/* Send a Call or Reply, or a fragment of one. */
 	virtual octets send(what kind, u32 xid, bool first, bool more,
 			    u32 payload) = 0;
 	virtual void queue_error(u32 xid) = 0;
@@ -386,7 +386,7 @@ public:
 		       complaint_.empty();
 	}
 
-	/* Send Calls and Replies in this many parts, of @payload bytes each. */
+	/* Send a Call in @parts fragments, of @payload bytes each. */
 	void call(side from, u32 parts = 1, u32 payload = 8)
 	{
 		calls_[from].push_back(

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * An endpoint and a port of which only those functions exist that the tests need; a call
- * of another one is a jump to address 0. Complete hosts are the simulation and the module.
+ * An endpoint, and a port that defines only the functions that the tests need. A call of
+ * another one jumps to address 0. The simulation and the module are complete hosts.
  */
 #include <cerrno>
 #include <functional>
@@ -24,10 +24,10 @@ namespace
 /* The host of the one endpoint of a test */
 struct host {
 	u32 now = 1000;
-	u32 stall_ms = 0;	  /* the stall timer is armed for that time */
-	u32 overdue_ms = 0;	  /* the same for exposed Replies */
-	std::vector<u32> overdue; /* the xids of those that were not pulled */
-	/* called when the lock is taken, once: another thread was faster */
+	u32 stall_ms = 0;	  /* time for which the stall timer is armed */
+	u32 overdue_ms = 0;	  /* time of the timer for exposed Replies */
+	std::vector<u32> overdue; /* xids of Replies that were not pulled */
+	/* called once, before the lock is acquired, as another thread */
 	std::function<void()> before_lock;
 	u32 spaces = 0; /* calls of rpcrdma_port_write_space() */
 	u32 posted = 0; /* Sends */
@@ -186,7 +186,7 @@ protected:
 	std::unique_ptr<rpcrdma_ep_core> core;
 };
 
-/* A client's end after the exchange of properties */
+/* A client's endpoint after the exchange of properties */
 class EndpointSends : public Endpoint
 {
 protected:
@@ -223,7 +223,7 @@ protected:
 		give(RPCRDMA_CONTROL_SENDS);
 	}
 
-	/* Let the peer accept @messages more. */
+	/* Grant @messages credits of the peer. */
 	void grant(u32 messages)
 	{
 		core->conn.limit = core->conn.sent + messages;
@@ -275,7 +275,7 @@ TEST_F(EndpointSends, ARefusedCallDoesNotWaitForCreditsWithoutLimit)
 	give(SENDS);
 	EXPECT_EQ(freed(), 0u);
 	EXPECT_EQ(port.stall_ms, 60000u);
-	/* Not armed again */
+	/* The timer is not armed again. */
 	EXPECT_EQ(freed(), 0u);
 	expire();
 	EXPECT_STREQ(port.closing, "the peer does not grant credits");
@@ -360,7 +360,7 @@ protected:
 		rpcrdma::expose_reply(core.get(), &x);
 	}
 
-	/* The timer expires; nothing happens until then. */
+	/* Let the timer expire. Nothing happens before that. */
 	void overdue()
 	{
 		ASSERT_NE(port.overdue_ms, 0u);

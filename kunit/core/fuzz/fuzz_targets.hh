@@ -22,7 +22,7 @@ int fuzz_v1(const uint8_t *data, size_t size);
 /* Two engines, and a script of events */
 int fuzz_connection(const uint8_t *data, size_t size);
 
-/* The handshake of host authentication, and a script of what an attacker does to it */
+/* The handshake of host authentication, and a script of an attacker's actions */
 int fuzz_handshake(const uint8_t *data, size_t size);
 
 /* The private message of a connection request */
