@@ -88,7 +88,7 @@ void endpoint::close(const char *reason)
 	rpcrdma_core_close(this, reason);
 }
 
-/* Return true if the wait of the teardown for @what is over. */
+/* Return true if the teardown need not wait for @what any more. */
 bool endpoint::is_over(enum rpcrdma_teardown what) const
 {
 	switch (what) {

@@ -30,7 +30,7 @@ int endpoint::map(list_head *list, memory &mem, u32 at, u32 length,
 		return -ENOTCONN;
 	if (length)
 		rc = rpcrdma_core_mrs_map(this, list, &pos, writable, &lists);
-	/* Not if it is to be split finer: of that, waiters are notified. */
+	/* If the MR is to be split finer, do not wait: waiters are notified. */
 	if (rc == -EAGAIN && mrs.notify_seq == notified)
 		mr_missing(count(*list));
 	leave();

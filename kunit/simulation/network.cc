@@ -341,8 +341,8 @@ void network::opened(endpoint &ep)
 {
 	check_secrets(ep);
 	/*
-	 * A client's connection is used once the context that requested it
-	 * knows of it.
+	 * A client uses its connection only after the setup context has
+	 * returned it.
 	 */
 	if (ep.life.client)
 		return;

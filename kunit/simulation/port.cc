@@ -36,7 +36,7 @@ void endpoint::unlock()
 	post_model_grants();
 }
 
-/* Complain if what needs the lock is done without it. */
+/* Fail the run if the lock is not held. */
 void endpoint::needs_lock()
 {
 	if (!locked_)

@@ -22,7 +22,7 @@ namespace simulation
 
 class network;
 
-/* Credits that a client asks for in each Call: a few more than it has */
+/* Credits that a client requests in each Call: a few more than it has */
 constexpr u32 ASKS_MORE = ~1u;
 
 struct v1_peer_params {

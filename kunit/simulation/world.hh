@@ -66,7 +66,7 @@ public:
 	{
 	}
 
-	/* Call @whom->act(@what, @arg) in @delay microseconds. */
+	/* Call @whom->act(@what, @arg) after @delay microseconds. */
 	void after(u64 delay, actor *whom, u32 what, u64 arg = 0)
 	{
 		events_.push_back({ now + delay, order_++, whom, what, arg });
