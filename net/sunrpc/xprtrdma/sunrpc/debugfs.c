@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * /sys/kernel/debug/rpcrdma/connections: one line per connection, fields of
- * the form key=value with one space between them, always the same fields in
- * the same order, for scripts.
+ * /sys/kernel/debug/rpcrdma/connections: a line for each connection. Each line has the
+ * same fields "key=value" in the same order, separated by one space, for scripts.
  */
 
 #include <linux/debugfs.h>
@@ -15,10 +14,10 @@
 static struct dentry *rpcrdma_debugfs_dir;
 
 /*
- * A position is the number of a connection, so that none is skipped when others end between
- * two reads. seq_file begins with a page and enlarges it until the output between two
- * stops fits. Here that is one connection, so that a long list is printed once, and
- * delays no connection.
+ * A position is the number of a connection, so that none is skipped if others end between
+ * two reads. seq_file enlarges its buffer until the output between start and stop fits, and
+ * repeats that output. Here it is one connection, so that a long list is printed only once,
+ * and the reference to a connection is held only while its line is printed.
  */
 static void *connections_start(struct seq_file *m, loff_t *pos)
 {

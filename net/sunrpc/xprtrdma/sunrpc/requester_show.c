@@ -99,7 +99,7 @@ void rpcrdma_xprt_print_stats(struct rpc_xprt *xprt, struct seq_file *seq,
 		   stats->recv_copied, stats->buffer_octets,
 		   stats->failed_sends, stats->bad_replies,
 		   stats->nomsg_calls);
-	/* MRs recycled, orphaned, allocated; local_inv; no Send; unused */
+	/* MRs recycled (0), orphaned (0), allocated; local_inv; no Send context; unused */
 	seq_printf(seq, "%lu %lu %lu %lu %lu %lu\n", 0UL, 0UL,
 		   ep ? (unsigned long)READ_ONCE(ep->core.mrs.pool.made) : 0UL,
 		   stats->local_inv, stats->no_send_space, 0UL);

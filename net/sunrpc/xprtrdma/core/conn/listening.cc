@@ -1,7 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Listening at one address: events that end it, the time of the next attempt,
- * and the log lines.
+ * Listening at one address: events that end it, the time of the next attempt, and the log
+ * lines.
+ *
+ * The caller reports events and the result of each attempt to listen, and gets the next
+ * step: when to try again, and what to log. If the first attempt fails, there is no retry,
+ * because nfsd reports that failure. Later attempts continue without limit: every second
+ * for half a minute, then every ten seconds. The loss, the 30th failure and the return are
+ * logged once each.
+ *
+ * The listener's owner serialises the calls.
  */
 #include "../internal.hh"
 
@@ -11,7 +19,7 @@ namespace rpcrdma
 namespace
 {
 
-/* Frequent at first, because most devices and addresses return in seconds */
+/* Attempts are frequent at first, because most devices and addresses return in seconds. */
 constexpr u32 FIRST_TRIES = 30;
 constexpr u32 FIRST_PAUSE_MS = 1000;
 constexpr u32 PAUSE_MS = 10000;

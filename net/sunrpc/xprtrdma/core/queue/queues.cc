@@ -1,4 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * The depths of a connection's queues, from its settings and the limits of its device.
+ *
+ * The Receive Queue has a slot for each Receive that the window can need. The Send Queue has
+ * slots for the messages and for the work that belongs to them, as far as the device's
+ * limits permit. Each queue has one slot more, for the Work Request of the drain. If the
+ * device refuses queues within its limits, the caller shortens the Send Queue and tries
+ * again, down to a minimum.
+ */
 #include "../internal.hh"
 
 namespace rpcrdma
@@ -7,19 +16,16 @@ namespace rpcrdma
 namespace
 {
 
-/*
- * One slot in addition to those of other work, for the Work Request of the
- * drain.
- */
+/* The slot for the Work Request of the drain */
 constexpr u32 DRAIN = 1;
 
-/* For the largest message, which exposes an MR with each segment */
+/* Slots that the largest message needs if each of its segments has an MR */
 constexpr u32 MOST_MR_SLOTS = u32{ RPCRDMA_MAX_SEGS } + 1 + RPCRDMA_SQ_BATCH;
 
 /*
  * MRs for Reads on a device that does not need them. The rdma_rw API can be forced to
  * use MRs, for debugging (ib_core.force_mr). A few Reads are then possible at a time,
- * and a Write that finds no MR costs the connection.
+ * and a Write that gets no MR closes the connection.
  */
 constexpr u32 SPARE_READS = 8;
 
@@ -35,8 +41,8 @@ bool serves_version_1(const struct rpcrdma_load *load)
  * Return the slots for messages, and for the work that belongs to them. A Call
  * registers an MR, and may later invalidate it; some Replies have a Write. Work that
  * does not fit is queued, and transfers are posted in batches, so that the number of
- * slots affects speed, not correctness. Each connection pays for its slots, and a few
- * dozen keep a device busy.
+ * slots affects speed, not correctness. Each slot needs memory, and a few dozen keep a
+ * device busy.
  */
 u32 slots_for(const struct rpcrdma_load *load, u32 max_wrs)
 {
@@ -56,7 +62,7 @@ u32 slots_for(const struct rpcrdma_load *load, u32 max_wrs)
 
 using namespace rpcrdma;
 
-/* A large setting must not prevent the connection. */
+/* Reduce large settings, so that they do not prevent the connection. */
 void rpcrdma_load_fit(struct rpcrdma_load *load, u32 max_wrs)
 {
 	const u32 others =

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Decoding the chunk lists of version 2's RDMA2_MSG and RDMA2_NOMSG (6.2.3). The rest of
+ * the codec is inline, in codec_v2.hh.
+ */
 #include "codec_v2.hh"
 
 namespace rpcrdma::v2

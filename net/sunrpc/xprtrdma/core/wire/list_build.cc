@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
  * Building chunk lists, and encoding them into headers.
+ *
+ * Lists are built in wire order: Read chunks by ascending position, Write chunks, then the
+ * Reply chunk. Segments are appended to the last chunk. A function that would exceed a limit
+ * or violate that order returns -1, and changes nothing. Segments for which struct
+ * rpcrdma_lists has no space are stored in its extra_segs, if the caller has provided them.
  */
 #include "codec.hh"
 #include "one_chunk.hh"
@@ -52,7 +57,7 @@ int rpcrdma_lists_add_read(struct rpcrdma_lists *lists, u32 position)
 	return 0;
 }
 
-/* Begin a Write chunk (4.3.6). Returns -1 as above. */
+/* Begin a Write chunk (4.3.6). Returns -1 if there are too many, or not in wire order. */
 int rpcrdma_lists_add_write(struct rpcrdma_lists *lists)
 {
 	if (lists->nr_writes >= RPCRDMA_MAX_WRITE_CHUNKS || lists->has_reply)
@@ -184,7 +189,7 @@ void rpcrdma_encode_plain(const struct rpcrdma_conn *conn, void *buf,
 	}
 }
 
-/* 4.4.3 has a header type of its own; continued messages have MORE (4.4.2). */
+/* Special Format has a separate header type (4.4.3); continued messages have MORE (4.4.2). */
 u32 rpcrdma_encode_rpc(const struct rpcrdma_conn *conn, void *buf, u32 size,
 		       enum rpcrdma_kind kind, enum rpcrdma_format format,
 		       u32 xid, bool more, const struct rpcrdma_lists *lists)

@@ -1,4 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Transport properties (5, WP 5): their ranges, and their encoding in RDMA2_CONNPROP.
+ *
+ * The decoder skips unknown properties. If the encoding or a value is not valid, it returns
+ * the fault, and no property of the message is applied. HOSTAUTH is passed to the caller.
+ */
 #include "properties.hh"
 
 namespace rpcrdma
@@ -8,8 +14,8 @@ namespace
 {
 
 /*
- * A property with uint32 data (WP 5). HOSTAUTH is opaque: hostauth_codec.cc has
- * its content.
+ * A property with uint32 data (WP 5). hostauth_codec.cc decodes the data of HOSTAUTH,
+ * which is opaque here.
  */
 struct property {
 	u32 rpcrdma_props::*value;
@@ -18,7 +24,7 @@ struct property {
 	bool server;	 /* a server announces it, too */
 };
 
-/* In the order in which they are sent; a server's BRS would be ignored. */
+/* In the order in which they are sent. A server does not send BRS: it would be ignored. */
 constexpr property PROPERTIES[] = {
 	{ &rpcrdma_props::sbsiz, RDMA2_PROPID_SBSIZ, RPCRDMA_MIN_INLINE_OCTETS,
 	  ~0u, true },
@@ -88,7 +94,7 @@ fault decode_props(xdr_reader &in, struct rpcrdma_props *props,
 
 		if (!in.get(id) || !in.get(length))
 			return { RDMA2_ERR_BAD_XDR };
-		/* 5.1 has a code of its own for data beyond the message. */
+		/* Data beyond the message has a separate error code (5.1). */
 		if (roundup4(length) > in.left())
 			return { RDMA2_ERR_BAD_PROPVAL };
 
