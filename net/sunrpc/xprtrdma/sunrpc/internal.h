@@ -114,10 +114,8 @@ void rpcrdma_svc_conn_free(struct rpcrdma_svc_conn *conn);
 void rpcrdma_svc_conn_detach(struct svc_xprt *xprt);
 void rpcrdma_svc_conn_last_put(struct svc_xprt *xprt);
 
-/* server_call.c: upcalls of the endpoint, and further operations */
-bool rpcrdma_svc_messages(struct rpcrdma_ep *ep);
+/* server_call.c: an upcall of the endpoint, and further operations */
 void rpcrdma_svc_poll(struct rpcrdma_ep *ep);
-void rpcrdma_svc_write_space(struct rpcrdma_ep *ep);
 int rpcrdma_svc_has_wspace(struct svc_xprt *xprt);
 void rpcrdma_svc_secure_port(struct svc_rqst *rqstp);
 int rpcrdma_svc_recvfrom(struct svc_rqst *rqstp);

@@ -151,6 +151,39 @@ static void rpcrdma_svc_closed(struct rpcrdma_ep *ep)
 	}
 }
 
+/*
+ * Wake a service thread. XPT_DATA wakes one even without space for a Reply, because the
+ * messages that have arrived may provide it.
+ */
+static bool rpcrdma_svc_messages(struct rpcrdma_ep *ep)
+{
+	struct rpcrdma_svc_conn *conn = ep->priv;
+
+	/* Pairs with the release in rpcrdma_svc_publish(). */
+	if (!smp_load_acquire(&conn->served))
+		return false;
+	set_bit(XPT_DATA, &conn->xprt.xpt_flags);
+	svc_xprt_enqueue(&conn->xprt);
+	return true;
+}
+
+static void rpcrdma_svc_write_space(struct rpcrdma_ep *ep)
+{
+	struct rpcrdma_svc_conn *conn = ep->priv;
+	struct svc_xprt *xprt;
+
+	xprt = rpcrdma_svc_conn_get(conn);
+	if (xprt) {
+		rpcrdma_server_bc_write_space(xprt);
+		spin_lock(&conn->lock);
+		if (rpcrdma_calls_may_retry(&conn->queue))
+			set_bit(XPT_DATA, &xprt->xpt_flags);
+		spin_unlock(&conn->lock);
+		svc_xprt_enqueue(xprt);
+		svc_xprt_put(xprt);
+	}
+}
+
 static const struct rpcrdma_ep_ops rpcrdma_svc_ep_ops = {
 	.messages	= rpcrdma_svc_messages,
 	.poll		= rpcrdma_svc_poll,
