@@ -5,9 +5,9 @@
  * Operation
  *
  * Messages are polled in xpo_recvfrom(), by service threads, or by a work item while a
- * connection opens or all threads are busy. xpo_recvfrom() first reserves a Send
- * context, so that the Reply never waits for one. A Call that is complete and arrives
- * while no other waits is received by the thread that polled it. Others are queued
+ * connection opens or all threads are busy. A thread receives a Call only with a Send
+ * context reserved, so that the Reply never waits for one. A Call that is complete and
+ * arrives while no other waits is received by the thread that polled it. Others are queued
  * (call_queue.h). A Call with its argument in Read chunks is pulled first, ahead of
  * the threads if the quota of the connection has pages for that. Otherwise the thread
  * that receives it begins to pull it into the thread's pages, and looks for another
@@ -339,7 +339,21 @@ void rpcrdma_svc_poll(struct rpcrdma_ep *ep)
 		rpcrdma_svc_dispatch(ep->priv, rv);
 }
 
-/* Process the messages that have arrived. Return a Call to process at once, or NULL. */
+/*
+ * Reserve the Send context of the Reply to @rv, which a thread is about to process. Return
+ * false if there is none: write_space() will be called.
+ */
+static __always_inline bool rpcrdma_svc_reserve(struct rpcrdma_svc_conn *conn,
+						struct rpcrdma_recv *rv)
+{
+	rv->send = rpcrdma_ep_reserve_reply(conn->ep);
+	return likely(rv->send);
+}
+
+/*
+ * Process the messages that have arrived. Return a Call to process at once, with a
+ * context for its Reply, or NULL.
+ */
 static struct rpcrdma_recv *rpcrdma_svc_poll_call(struct rpcrdma_svc_conn *conn)
 {
 	struct rpcrdma_poll poll = { .ep = conn->ep };
@@ -348,7 +362,8 @@ static struct rpcrdma_recv *rpcrdma_svc_poll_call(struct rpcrdma_svc_conn *conn)
 	while ((rv = rpcrdma_ep_poll(&poll))) {
 		if (!call && rv->verdict == RPCRDMA_RX_CALL &&
 		    rpcrdma_calls_pass(&conn->queue, &rv->queued,
-				       rpcrdma_call_read_octets(&rv->rx)))
+				       rpcrdma_call_read_octets(&rv->rx)) &&
+		    rpcrdma_svc_reserve(conn, rv))
 			call = rv;
 		else
 			rpcrdma_svc_dispatch(conn, rv);
@@ -357,37 +372,61 @@ static struct rpcrdma_recv *rpcrdma_svc_poll_call(struct rpcrdma_svc_conn *conn)
 }
 
 /*
- * Return the Call that a thread processes next, or NULL. Fast path: the Call has just
- * arrived and is not queued. It may overtake Calls that are being pulled. Caller holds
- * XPT_BUSY.
+ * Remove the Call from the queue that a thread processes next. Return it with a context
+ * for its Reply, or NULL. Caller holds XPT_BUSY.
+ */
+static struct rpcrdma_recv *
+rpcrdma_svc_dequeue(struct rpcrdma_svc_conn *conn)
+{
+	struct rpcrdma_send *reply = rpcrdma_ep_reserve_reply(conn->ep);
+	unsigned long *flags = &conn->xprt.xpt_flags;
+	struct rpcrdma_queued_call *call;
+	struct rpcrdma_recv *rv = NULL;
+
+	/* XPT_DATA stays set, and write_space() will be called. */
+	if (unlikely(!reply)) {
+		percpu_counter_inc(&svcrdma_stat_sq_starve);
+		set_bit(XPT_DATA, flags);
+		return NULL;
+	}
+	spin_lock(&conn->lock);
+	call = rpcrdma_calls_next(&conn->queue, rpcrdma_svc_call_room, conn);
+	if (call)
+		rv = container_of(call, struct rpcrdma_recv, queued);
+	/* write_space() sets the flag again for Calls that wait for memory. */
+	if (!rv || !rpcrdma_calls_any(&conn->queue))
+		clear_bit(XPT_DATA, flags);
+	/* Fast path: the flag is already set. */
+	else if (unlikely(!test_bit(XPT_DATA, flags)))
+		set_bit(XPT_DATA, flags);
+	spin_unlock(&conn->lock);
+	if (unlikely(!rv))
+		rpcrdma_send_put(reply);
+	else
+		rv->send = reply;
+	return rv;
+}
+
+/*
+ * Return the Call that a thread processes next, as rpcrdma_svc_dequeue() does, or NULL.
+ * Fast path: the Call has just arrived and is not queued. It may overtake Calls that are
+ * being pulled. Caller holds XPT_BUSY.
  */
 static struct rpcrdma_recv *rpcrdma_svc_next(struct rpcrdma_svc_conn *conn)
 {
 	unsigned long *flags = &conn->xprt.xpt_flags;
-	struct rpcrdma_queued_call *call;
 	struct rpcrdma_recv *rv;
-	bool more;
+	bool refused = false;
 
 	rv = rpcrdma_svc_poll_call(conn);
-	if (rv) {
+	if (rv || !rpcrdma_calls_any(&conn->queue)) {
 		clear_bit(XPT_DATA, flags);
 	} else {
-		spin_lock(&conn->lock);
-		call = rpcrdma_calls_next(&conn->queue, rpcrdma_svc_call_room,
-					  conn);
-		if (call)
-			rv = container_of(call, struct rpcrdma_recv, queued);
-		/* write_space() sets the flag again for Calls that wait for memory. */
-		more = rv && rpcrdma_calls_any(&conn->queue);
-		if (!more)
-			clear_bit(XPT_DATA, flags);
-		spin_unlock(&conn->lock);
-		if (more) {
-			/* Fast path: the flag is already set. */
-			if (unlikely(!test_bit(XPT_DATA, flags)))
-				set_bit(XPT_DATA, flags);
+		rv = rpcrdma_svc_dequeue(conn);
+		if (test_bit(XPT_DATA, flags))
 			return rv;
-		}
+		/* The Calls in the queue wait for memory. */
+		refused = !rv;
 	}
 	/*
 	 * After the barrier, check again: no thread must wake up in vain, and no
@@ -395,7 +434,7 @@ static struct rpcrdma_recv *rpcrdma_svc_next(struct rpcrdma_svc_conn *conn)
 	 */
 	smp_mb__after_atomic();
 	if (rpcrdma_ep_has_messages(conn->ep) ||
-	    (rv && rpcrdma_calls_any(&conn->queue)))
+	    (!refused && rpcrdma_calls_any(&conn->queue)))
 		set_bit(XPT_DATA, flags);
 	return rv;
 }
@@ -473,9 +512,7 @@ int rpcrdma_svc_recvfrom(struct svc_rqst *rqstp)
 	struct rpcrdma_svc_conn *conn = to_svc_conn(xprt);
 	struct xdr_buf *arg = &rqstp->rq_arg;
 	struct rpcrdma_svc_call *call;
-	struct rpcrdma_send *reply;
 	struct rpcrdma_recv *rv;
-	bool room;
 	int rc;
 
 	/* If there is no Call, nothing is to be freed. */
@@ -483,16 +520,12 @@ int rpcrdma_svc_recvfrom(struct svc_rqst *rqstp)
 	rqstp->rq_xprt_ctxt = NULL;
 
 	/*
-	 * First reserve the Send context of its Reply. If a peer grants no window for
-	 * the Replies that are queued for it, its Calls wait, too, but no thread waits
-	 * for it. Its other messages are processed, because one of them may open the
-	 * window.
+	 * A Call is only received with a Send context for its Reply. If a peer grants no
+	 * window for the Replies that are queued for it, its Calls wait, too, but no
+	 * thread waits for it. Its other messages are processed, because one of them
+	 * may open the window.
 	 */
-	room = rpcrdma_svc_has_room(conn);
-	reply = room ? rpcrdma_ep_reserve_reply(conn->ep) : NULL;
-	if (unlikely(!reply)) {
-		if (room)
-			percpu_counter_inc(&svcrdma_stat_sq_starve);
+	if (unlikely(!rpcrdma_svc_has_room(conn))) {
 		rpcrdma_svc_poll(conn->ep);
 		if (rpcrdma_ep_has_messages(conn->ep))
 			set_bit(XPT_DATA, &xprt->xpt_flags);
@@ -502,11 +535,8 @@ int rpcrdma_svc_recvfrom(struct svc_rqst *rqstp)
 
 	rv = rpcrdma_svc_next(conn);
 	rpcrdma_svc_received(xprt);
-	if (!rv) {
-		rpcrdma_send_put(reply);
+	if (!rv)
 		return 0;
-	}
-	rv->send = reply;
 
 	arg->page_base = 0;
 	arg->page_len = 0;
@@ -522,8 +552,8 @@ int rpcrdma_svc_recvfrom(struct svc_rqst *rqstp)
 
 	percpu_counter_inc(&svcrdma_stat_recv);
 	if (rpcrdma_call_must_pull(&rv->queued)) {
+		rpcrdma_send_put(rv->send);
 		rv->send = NULL;
-		rpcrdma_send_put(reply);
 		rc = rpcrdma_svc_pull(conn, rv, rpcrdma_svc_to_pull(rv), rqstp,
 				      rpcrdma_rqst_arg_pages(rqstp));
 		if (rc)
