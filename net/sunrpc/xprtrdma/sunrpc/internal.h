@@ -87,14 +87,14 @@ bool rpcrdma_svc_call_room(void *user, u64 octets);
 /* Exchange pulled pages for the same number of @pages of a thread. */
 void rpcrdma_svc_swap_pages(struct rpcrdma_recv *rv, struct page **pages);
 /*
- * Allocate pages for a Call, which no thread has received yet, without waiting. Return
- * false if the engine decides that it waits for a thread, or if there are not enough; the
- * Call then has the pages that were available.
+ * Allocate pages for a Call, which no thread has received yet, without waiting, and charge
+ * them. Return false if the engine decides that it waits for a thread, or if there are not
+ * enough; the Call then has the pages that were available.
  */
 bool rpcrdma_svc_early_pages(struct rpcrdma_recv *rv);
 /*
  * Use spare pages for a Call, and if there are too few, pages of @rqstp, which sunrpc
- * refills.
+ * refills. Charge them.
  */
 void rpcrdma_svc_take_pages(struct svc_rqst *rqstp,
 			    struct rpcrdma_svc_call *call);

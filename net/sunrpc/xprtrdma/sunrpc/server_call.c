@@ -166,13 +166,10 @@ static int rpcrdma_svc_pull(struct rpcrdma_svc_conn *conn,
 	if (!call->pages)
 		return -ENOMEM;
 	call->nr_pages = nr;
-	/* The thread has checked the quota before it dequeued the Call. */
 	if (rqstp)
 		rpcrdma_svc_take_pages(rqstp, call);
 	else if (!rpcrdma_svc_early_pages(rv))
 		return -ENOMEM;
-	call->held = nr << PAGE_SHIFT;
-	rpcrdma_ep_charge(conn->ep, RPCRDMA_QUOTA_CALLS, call->held);
 
 	rc = rpcrdma_call_pull(rv, pull.item, call->pages, call->octets, gfp,
 			       rpcrdma_svc_pulled, rv);

@@ -33,8 +33,9 @@
  *
  * conn->lock protects the spare pages, and the account of pulls ahead of the threads.
  * The pages of a Call belong to the context that handles the Call, and in between to
- * its transfer. The quota is asked under conn->lock. It is charged and uncharged
- * without that lock, because uncharging may call write_space(), which takes the lock.
+ * its transfer. The quota is asked, and charged for a pull ahead of the threads, under
+ * conn->lock. It is uncharged without that lock, because uncharging may call
+ * write_space(), which takes the lock.
  */
 
 #include <linux/mm.h>
@@ -221,6 +222,14 @@ void rpcrdma_svc_swap_pages(struct rpcrdma_recv *rv, struct page **pages)
 	rpcrdma_svc_call_give(call);
 }
 
+/* The same for a Call that is pulled ahead of the threads; on success, charge it. */
+static bool rpcrdma_svc_early_room(void *user, u64 octets)
+{
+	struct rpcrdma_svc_conn *conn = user;
+
+	return rpcrdma_ep_quota_take(conn->ep, RPCRDMA_QUOTA_CALLS, octets);
+}
+
 bool rpcrdma_svc_early_pages(struct rpcrdma_recv *rv)
 {
 	struct rpcrdma_svc_call *call = rv->priv;
@@ -230,9 +239,11 @@ bool rpcrdma_svc_early_pages(struct rpcrdma_recv *rv)
 
 	spin_lock(&conn->lock);
 	call->early = rpcrdma_calls_early(&conn->queue, &rv->queued,
-					  rpcrdma_svc_call_room, conn);
-	if (call->early)
+					  rpcrdma_svc_early_room, conn);
+	if (call->early) {
+		call->held = nr << PAGE_SHIFT;
 		spare = rpcrdma_svc_spare_take(conn, call);
+	}
 	spin_unlock(&conn->lock);
 
 	for (i = spare; call->early && i < nr; i++) {
@@ -258,4 +269,7 @@ void rpcrdma_svc_take_pages(struct svc_rqst *rqstp,
 	memcpy(call->pages + spare, rqstp->rq_pages, nr * sizeof(*call->pages));
 	memset(rqstp->rq_pages, 0, nr * sizeof(*call->pages));
 	rpcrdma_rqst_pages_taken(rqstp, nr);
+	/* The thread has checked the quota before it dequeued the Call. */
+	call->held = call->nr_pages << PAGE_SHIFT;
+	rpcrdma_ep_charge(conn->ep, RPCRDMA_QUOTA_CALLS, call->held);
 }

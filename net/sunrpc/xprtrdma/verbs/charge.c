@@ -127,6 +127,19 @@ bool rpcrdma_ep_quota_available(struct rpcrdma_ep *ep,
 	       rpcrdma_quota_make(ep, RPCRDMA_QUOTA_ASK, use, octets);
 }
 
+bool rpcrdma_ep_quota_take(struct rpcrdma_ep *ep, enum rpcrdma_quota_use use,
+			   u64 octets)
+{
+	if (likely(rpcrdma_locked(&ep->memory_lock,
+				  rpcrdma_quota_charge_own(&ep->memory, use,
+							   octets))))
+		return true;
+	if (!rpcrdma_quota_make(ep, RPCRDMA_QUOTA_ASK, use, octets))
+		return false;
+	rpcrdma_quota_make(ep, RPCRDMA_QUOTA_CHARGE, use, octets);
+	return true;
+}
+
 u32 rpcrdma_ep_charge_some(struct rpcrdma_ep *ep, enum rpcrdma_quota_use use,
 			   u64 octets, u32 count)
 {

@@ -26,11 +26,14 @@ extern struct rpcrdma_quota rpcrdma_quota;
  * Memory accounting. The endpoint charges the memory it allocates itself: continued
  * messages and Replies that wait as streams. The transport charges its pages.
  * rpcrdma_ep_quota_available() arranges for write_space() if it returns false;
+ * rpcrdma_ep_quota_take() does the same, and charges the memory if it returns true;
  * rpcrdma_ep_charge() always succeeds; rpcrdma_ep_uncharge() requires process context without
  * a lock.
  */
 bool rpcrdma_ep_quota_available(struct rpcrdma_ep *ep,
 				enum rpcrdma_quota_use use, u64 octets);
+bool rpcrdma_ep_quota_take(struct rpcrdma_ep *ep, enum rpcrdma_quota_use use,
+			   u64 octets);
 void rpcrdma_ep_charge(struct rpcrdma_ep *ep, enum rpcrdma_quota_use use,
 		       u64 octets);
 void rpcrdma_ep_uncharge(struct rpcrdma_ep *ep, enum rpcrdma_quota_use use,
