@@ -222,7 +222,7 @@ void rpcrdma_svc_swap_pages(struct rpcrdma_recv *rv, struct page **pages)
 	rpcrdma_svc_call_give(call);
 }
 
-/* The same for a Call that is pulled ahead of the threads; on success, charge it. */
+/* As rpcrdma_svc_call_room(), but charge the memory if the quota has it. */
 static bool rpcrdma_svc_early_room(void *user, u64 octets)
 {
 	struct rpcrdma_svc_conn *conn = user;
