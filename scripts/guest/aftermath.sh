@@ -23,7 +23,7 @@ bring_up()
 	modprobe -a ib_uverbs rdma_ucm 2>/dev/null || true
 	rdma_up
 	nfs_services_up
-	# The sizes that the program expects, and of the slab that is checked
+	# Set the sizes that the program expects, and for which the slab is checked.
 	modprobe rpcrdma
 	set_inline 4096
 	nfsd_up
@@ -31,8 +31,8 @@ bring_up()
 	mount_works 4.1
 }
 
-# Objects of the slab that Receives and Send contexts are in, without those
-# that the sanitizer holds back
+# Print the number of objects of the slab with Receives and Send contexts, except those
+# that the sanitizer has quarantined.
 slab_objects()
 {
 	local slab=/sys/kernel/slab/kmalloc-4k
@@ -55,8 +55,8 @@ baseline()
 	SLAB=$(slab_objects)
 }
 
-# The existing mount works, a new one succeeds, and no object of the hostile connections is
-# left.
+# Check that the existing mount works, that a new one succeeds, and that no object of the
+# hostile connections is left.
 aftermath()
 {
 	cat /proc/sys/kernel/random/uuid >/tmp/good
@@ -74,7 +74,7 @@ aftermath()
 	echo "kmalloc-4k: $SLAB objects before, $SLAB_NOW now"
 }
 
-# The cases' own results, as tests with the name $1, and their output
+# Print the results of the cases, as tests with the name $1, and their output.
 case_results()
 {
 	[ ! -e $RESULTS ] || sed -nE "s,^((not )?ok) ,\1 $PREFIX$1.,p; s,^# ,#   ,p" $RESULTS
@@ -87,7 +87,7 @@ wrong_cases()
 	complain "$(grep -c '^not ok' $RESULTS) cases failed, the first: $(grep -m1 '^not ok' $RESULTS)"
 }
 
-# secret_for IDENTITY: put the program's secret (hostile/lib/auth.c) into the keyring
+# secret_for IDENTITY: add the program's secret (hostile/lib/auth.c) to the keyring
 secret_for()
 {
 	printf 'the secret of a hostile peer, 32' | keyctl padd logon rpcrdma:$1 @u

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# The permanent setup that Documentation/ describes, followed by a boot with systemd:
-# the boot has to bring up the device, the server and the mount by itself.
+# The permanent setup that Documentation/ describes, followed by a boot with systemd. The boot
+# must bring up the device, the server and the mount.
 #
 #   boot.sh [PREFIX]          write the files; init.sh boots systemd then
 #   boot.sh check [PREFIX]    in the system that it booted: the tests
@@ -96,7 +96,7 @@ for_good()
 	systemctl -q enable rxe0 rpcrdma-secrets
 }
 
-# The services were started, and did not fail.
+# Check that the services were started and did not fail.
 units_up()
 {
 	systemctl is-active rxe0 nfs-server || { systemctl status --no-pager rxe0 nfs-server; false; }
@@ -105,8 +105,8 @@ units_up()
 	check_module
 }
 
-# The secret of the documents' example is loaded, and others when the unit reloads. A file that
-# all users can read is not loaded.
+# The secret of the documents' example is loaded at boot, and others when the unit is reloaded.
+# A file that all users can read is not loaded.
 secrets_loaded()
 {
 	systemctl is-active rpcrdma-secrets || { systemctl status --no-pager rpcrdma-secrets; false; }
@@ -133,7 +133,7 @@ mounted()
 	check_connections 1
 }
 
-# Another module without a reboot
+# Replace the module without a reboot.
 changed()
 {
 	umount /mnt
@@ -147,8 +147,8 @@ changed()
 	[ "$(cat /mnt/hello)" = hello ]
 }
 
-# A filter that drops all other packets. (Packets of soft-RoCE from and to one device bypass
-# it.)
+# Install a packet filter that drops all other packets. (Packets from a soft-RoCE device to itself
+# bypass it.)
 filtered()
 {
 	documented administration '^nft add rule' >/tmp/commands

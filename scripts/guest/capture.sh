@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # Captures of mounts between two hosts in one guest (see field/hosts.sh), with messages of
-# each form, for Wireshark's dissector. $RUN/NAME.pcap is a capture from the connection
-# request on, $RUN/NAME.connections what the two ends counted in that time. The host decodes
-# and compares them (scripts/tools/wireshark/compare.py).
+# each form, for Wireshark's dissector. $RUN/NAME.pcap is a capture from the connection request
+# on. $RUN/NAME.connections has the counters of both ends for that time. The host decodes and
+# compares them (scripts/tools/wireshark/compare.py).
 #
 #   capture.sh VERSIONS [PREFIX [ONLY]]
 #
@@ -23,7 +23,7 @@ ONLY=${3:-}
 . "$(dirname "$0")/field/hosts.sh"
 # shellcheck disable=SC2034
 NFSIO=$RUN/nfsio MAXSIZE=20000 ENTRIES=100
-# seconds: no lease is renewed between the last message and the end of a capture
+# A lease time in seconds, so that no lease is renewed before the end of a capture
 LEASE=90
 
 bring_up()
@@ -44,7 +44,7 @@ capture_begin()
 	wait_for 20 capturing
 }
 
-# Read the counters, and end the capture: no message is sent in between.
+# Read the counters, then end the capture, without a message in between.
 capture_end()
 {
 	local i before

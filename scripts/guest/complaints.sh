@@ -55,8 +55,8 @@ complaint_patterns()
 	PATTERNS
 }
 
-# Lines that match a pattern above and are no complaint. Each pattern is as narrow as
-# possible, and has its reason.
+# Lines that match a pattern above but are not complaints. Each of these patterns is as narrow
+# as possible, and has a reason.
 allowed_patterns()
 {
 	cat <<-'PATTERNS'
@@ -70,7 +70,7 @@ allowed_patterns()
 	# they are disabled by a kernel parameter.
 }
 
-# Print the complaints in the log on stdin; true when there was one.
+# Print the complaints in the log on stdin. Return 0 if there is one.
 complaints()
 {
 	tr -d '\r' | grep -aE -f <(complaint_patterns) | grep -avE -f <(allowed_patterns)

@@ -25,7 +25,7 @@ TIMEOUT_SCALE=${TIMEOUT_SCALE:-1}
 # shellcheck source-path=SCRIPTDIR source=hostauth.sh
 . "$(dirname "$0")/hostauth.sh"
 
-# Print the free memory in KiB, after caches were dropped.
+# Drop the caches, and print the free memory in KiB.
 free_memory()
 {
 	local i
@@ -103,7 +103,7 @@ symbols()
 	grep -E '^[0-9a-f]+ [tTwW] ' /tmp/kallsyms >$RUN/kallsyms
 }
 
-# reconnects NAME COUNT: a mount's connection ends and is opened again, and nothing else
+# reconnects NAME COUNT: end a mount's connection and open it again, without other work
 reconnects()
 {
 	mount_it 3 ,nolock $EXPORT
@@ -112,8 +112,8 @@ reconnects()
 	do_umount $MNT
 }
 
-# Connections without host authentication, with it, and with Diffie-Hellman, the calculations
-# of which take most of the time of this guest
+# Measure connections without host authentication, with it, and with Diffie-Hellman. The
+# calculations of Diffie-Hellman take most of this guest's time.
 connecting()
 {
 	reconnects connect $1

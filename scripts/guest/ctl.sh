@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 # Sourced by tests in the guest: rpcrdma-ctl, and each finding of its doctor that can be
-# provoked where client and server are the same host. field/ctl.sh has those of two hosts.
+# provoked if client and server are the same host. field/ctl.sh has the findings of two hosts.
 # shellcheck shell=bash disable=SC2034,SC2086,SC2119
 
 CTL=$RUN/ctl/rpcrdma-ctl
@@ -26,7 +26,7 @@ shows()
 	grep -qE -- "$1" /tmp/ctl.log || { cat /tmp/ctl.log; complain "$LOOKED does not say: $1"; }
 }
 
-# says PATTERN COMMAND...: the output of the command has the pattern
+# says PATTERN COMMAND...: check that the output of the command matches the pattern
 says()
 {
 	local pattern=$1
@@ -35,7 +35,7 @@ says()
 	shows "$pattern"
 }
 
-# found CTL NAME..., not_found CTL NAME...: whether the doctor has all, or none, of these
+# found CTL NAME..., not_found CTL NAME...: check that the doctor has all, or none, of these
 # findings. CTL: ctl or ctl_server
 found()
 {
@@ -62,7 +62,7 @@ not_found()
 numbers() { $1 metrics | sed -n 's/^rpcrdma_\([a-z0-9_]*\)_total /\1 /p'; }
 number() { sed -n "s/^$1 //p"; }
 
-# mark CTL...: note the counters, for growth() and raised(). They are not 0: tests before have caused some.
+# mark CTL...: record the counters, for growth() and raised(). Earlier tests may have raised them.
 mark()
 {
 	local who
@@ -72,7 +72,7 @@ mark()
 # growth CTL COUNTER: print how much the counter has grown since mark()
 growth() { echo $(($(numbers $1 | number $2) - $(number $2 </tmp/numbers.$1))); }
 
-# raised CTL COUNTER...: the counters have grown since mark(), and are findings of the doctor
+# raised CTL COUNTER...: check that the counters have grown since mark(), and are findings
 raised()
 {
 	local who=$1 name findings=()
@@ -93,7 +93,7 @@ screen()
 
 # ---- one mount ----------------------------------------------------------------
 
-# status at both ends has the mount and its connections, and needs no privilege.
+# "status" at both ends shows the mount and its connections, and needs no privilege.
 ctl_status()
 {
 	local before shown after
@@ -106,7 +106,7 @@ ctl_status()
 	shows "Mount +$MNT of .*NFS 4.2, rdma, connection [0-9]+"
 	shows "Connection +[0-9]+: client $CLIENT4:[0-9]+ - $ADDR4:$PORT, version 2 \\(both\\)\$"
 	shows "Device +$CTL_DEVICE/1 CA, Ethernet, ACTIVE.* $CTL_NETDEV \\(MTU 4200\\), RoCE v2"
-	# The same numbers as debugfs, which grow when the lease is renewed
+	# The number is between those of debugfs, which grow when the lease is renewed.
 	before=$(sum_of server sent)
 	shown=$(ctl_server status --json |
 		awk '/"role": "server"/ { ours = 1 } ours && /"sent":/ { gsub(/[^0-9]/, ""); print; exit }')
@@ -116,7 +116,7 @@ ctl_status()
 	says 'Connection' setpriv --reuid 65534 --regid 65534 --clear-groups $CTL status
 }
 
-# same_bytes N: the server has received the bytes that the client has sent, more than N
+# same_bytes N: check that the server has received all bytes that the client has sent, more than N
 same_bytes()
 {
 	local sent
@@ -142,7 +142,7 @@ ctl_top()
 	shows '^rpcrdma_connection_sent_total\{'
 }
 
-# ctl_trace [-i NETDEV]: the archive has tracepoints, the state of the host, and the packets
+# ctl_trace [-i NETDEV]: check that the archive has tracepoints, the host's state, and packets
 ctl_trace()
 {
 	ctl trace "$@" -o /tmp/ctl.tar.gz -- ls -lR $MNT >/dev/null
@@ -193,7 +193,7 @@ ctl_good()
 		port-down mtu-interfaces shadowed stale in-tree-loaded no-interface
 }
 
-# The server grants few credits, and accepts small messages only.
+# The server grants few credits, and accepts only small messages.
 ctl_small()
 {
 	set_until_end svc_max_requests=4 svc_max_req_size=4096
@@ -207,7 +207,8 @@ ctl_small()
 	umount_works
 }
 
-# The server refuses Calls for a list of names that has to be pulled, and may not be.
+# The server refuses Calls for a list of names, because the Reply would have to be pulled and
+# the settings do not permit that.
 ctl_errors()
 {
 	set_until_end max_inline_read=4096 max_inline_write=4096 svc_max_req_size=16384 \
@@ -237,7 +238,7 @@ ctl_fallback()
 	nfsd_again
 }
 
-# Listeners: one that the next start does not have, none
+# A listener that is lost at the next start of nfsd, and no listener
 ctl_listeners()
 {
 	found ctl_server listener-not-persistent
@@ -252,7 +253,7 @@ ctl_listeners()
 	nfsd_again
 }
 
-# No listener at that port: counted by cause
+# A mount of a port without a listener is counted by its cause.
 ctl_counters()
 {
 	mark ctl
@@ -261,7 +262,7 @@ ctl_counters()
 	raised ctl rejects_no_listener connects_failed
 }
 
-# /etc/fstab has RDMA for the mount, and it uses TCP.
+# /etc/fstab has proto=rdma for a mount that uses TCP.
 ctl_not_rdma()
 {
 	echo "tcp 2049" >/proc/fs/nfsd/portlist
@@ -275,8 +276,8 @@ ctl_not_rdma()
 	nfsd_again
 }
 
-# A server that does not answer: nothing has its hardware address. The client stops waiting
-# before the connection manager stops retransmitting.
+# A server that does not answer, because no device has its hardware address. The client stops
+# waiting before the connection manager stops retransmitting.
 ctl_unreachable()
 {
 	local host=${ADDR4%.*}.78 dev=${NETNS:+c0}
@@ -292,8 +293,8 @@ ctl_unreachable()
 	rmdir /mnt-none
 }
 
-# A port with GIDs of RoCE version 1 only. Soft-RoCE has none: the doctor sees other files
-# instead of its own.
+# A port with GIDs of RoCE version 1 only. Soft-RoCE has no such GIDs, so other files are mounted
+# over its own for the doctor.
 ctl_gids()
 {
 	local port=/sys/class/infiniband/rxe0/ports/1 gid
@@ -306,8 +307,8 @@ ctl_gids()
 	rm -r /tmp/gid-types
 }
 
-# Host authentication that is required: without a secret, with one that is too short, good,
-# and revoked
+# Host authentication is required: without a secret, and with a secret that is too short,
+# usable, or revoked.
 ctl_auth()
 {
 	set_until_end host_auth=2 svc_host_auth=2
@@ -331,7 +332,7 @@ ctl_auth()
 	auth_off
 }
 
-# grows COUNTER: the counter has grown since mark()
+# grows COUNTER: return 0 if the counter has grown since mark()
 grows() { [ "$(growth ctl $1)" -gt 0 ]; }
 
 DEVICE_HOST=203.0.113.9
@@ -358,8 +359,8 @@ device_down()
 	ip link del m0
 }
 
-# The device has a queue pair for the client's end of a connection, and none for the server's.
-# The mount succeeds when it has.
+# The device has only one more queue pair, for the client's end of a connection. Once it has one
+# for the server's end, too, the mount succeeds.
 ctl_accepts()
 {
 	device_up
@@ -375,8 +376,8 @@ ctl_accepts()
 	device_down
 }
 
-# A device that fails to post, to map, to allocate MRs or to stop a queue pair is counted. Each
-# time the mount works again afterwards.
+# If a device fails to post, to map, to allocate MRs or to stop a queue pair, this is counted,
+# and the mount works again afterwards.
 ctl_device()
 {
 	device_up
@@ -410,7 +411,7 @@ ctl_device()
 	device_down
 }
 
-# The module is replaced, and the server has its listeners again.
+# "reload" replaces the module, and restores the server's listeners.
 ctl_reload()
 {
 	says "$MNT is mounted: umount $MNT" ctl_server reload
@@ -421,7 +422,7 @@ ctl_reload()
 	mount_works 4.2
 }
 
-# ---- modules; none is loaded, and afterwards neither ------------------------------
+# ---- modules: none is loaded before or after these tests ---------------------------
 
 ctl_modules()
 {
@@ -430,7 +431,7 @@ ctl_modules()
 	installed=$(modinfo -n rpcrdma)
 	dir=${installed%/*}
 	found ctl not-loaded
-	# A second module, and the RDMA stack of another project: any file has its name.
+	# A second copy of the module, and any file with the name of another RDMA stack's module
 	mkdir -p $dir/dkms
 	cp $installed $dir/dkms/
 	cp $installed $dir/ib_core.ko
@@ -441,13 +442,13 @@ ctl_modules()
 	depmod -a
 	not_found ctl shadowed foreign-stack
 
-	# A module without the netlink family: the name of the family is another one.
+	# A module without the netlink family, because the family has another name
 	LC_ALL=C sed 's/rpcrdma\(\x00\{9\}\x01\)/rpcrdm0\1/' $installed >/tmp/old.ko
 	insmod /tmp/old.ko
 	found ctl no-interface
 	rmmod rpcrdma
 
-	# Another version than the loaded one is installed.
+	# The installed module differs from the loaded one.
 	modprobe rpcrdma
 	not_found ctl stale not-loaded
 	cp $installed /tmp/rpcrdma.ko

@@ -5,7 +5,7 @@
 # copied in and out and compared, a delegation recalled, and the
 # connection's statistics.
 #
-#   demo.sh SMALL BIG...		how many small files, and the sizes of big ones
+#   demo.sh SMALL BIG...		number of small files, and sizes of large ones
 # shellcheck disable=SC2086,SC2317
 set -u
 # shellcheck source-path=SCRIPTDIR source=harness.sh
@@ -58,7 +58,7 @@ copy_out()
 	rm -rf $MNT/files
 }
 
-# The values of the keys given, from the connection line $1.
+# Print the values of the given keys in the connection line $1.
 values()
 {
 	local line=$1 key
@@ -111,7 +111,7 @@ demo_mount()
 for v in 3 4.0 4.1 4.2; do
 	demo_mount $v $v
 done
-# Once more over IPv6, without the big files
+# Mount over IPv6, without the large files.
 rm -f $TREE/files/big*
 checksums $TREE/files >/tmp/want
 HOST=[$ADDR6]

@@ -16,7 +16,7 @@ documented()
 	echo "$block"
 }
 
-# nfs.conf, mount and fstab, with server:/export as the pages call it
+# Set up nfs.conf, a mount and fstab, for "server:/export" as in the pages.
 documented_server()
 {
 	grep -q ' server$' /etc/hosts || echo "$ADDR4 server" >>/etc/hosts
@@ -25,7 +25,7 @@ documented_server()
 	documented administration '^.nfsd.$' >/etc/nfs.conf
 	rpc.nfsd
 	grep "^rdma $PORT$" /proc/fs/nfsd/portlist
-	# Once more by hand; it exists already.
+	# Add the listener manually as well, although it exists.
 	documented administration '^echo rdma' >/tmp/commands
 	! bash -e /tmp/commands 2>/dev/null || complain "the port was added twice"
 
@@ -44,7 +44,7 @@ documented_server()
 	rmdir $EXPORT/export
 }
 
-# Read the files that the pages name for diagnosis.
+# Read the files for diagnosis that the pages name.
 documented_looks()
 {
 	modinfo -n rpcrdma
@@ -57,7 +57,7 @@ documented_looks()
 	documented_events
 }
 
-# Each tracepoint is described, and the formats have no constant that only the compiler knows.
+# Check that each tracepoint is described, and that no format has a constant without a value.
 documented_events()
 {
 	local event events=/sys/kernel/tracing/events/rpcrdma
@@ -68,7 +68,7 @@ documented_events()
 	done
 }
 
-# Another module, and its settings; nothing uses it.
+# Replace the module and its settings while no mount or export uses it.
 documented_change()
 {
 	nfsd_down

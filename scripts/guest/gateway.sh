@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
 # Sourced by tests in the guest: servers of the program $HOSTILE. Each writes its results to a
-# file of its own; at the end they are collected in $RESULTS.
+# separate file. At the end the results are collected in $RESULTS.
 # shellcheck shell=bash disable=SC2086,SC2119
 
-# The hostile server is a gateway to nfsd's TCP socket, and makes its mount
-# itself, with TIMEO tenths of a second for an attempt at an RPC, and RETRANS
-# more of these before it fails.
+# The hostile server is a gateway to nfsd's TCP socket, and mounts itself. An attempt of an
+# RPC times out after TIMEO tenths of a second, and the RPC fails after RETRANS more attempts.
 # server_begin NUMBER VERS WHAT...
 SERVERS=()
 SERVER_VERSIONS=()

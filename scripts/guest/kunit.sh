@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# Load each KUnit test module by itself and keep the kernel's log of that time. The host
-# reads the results from it.
+# Load the KUnit test modules one by one, and keep the kernel's log of each. The host reads
+# the results from these logs.
 # shellcheck source-path=SCRIPTDIR disable=SC2086
 set -u
 . "$(dirname "$0")/harness.sh"
@@ -36,9 +36,9 @@ run_suites()
 	dmesg >$RUN/$1.dmesg
 }
 
-# rdma_rw maps the memory for each segment of a peer separately, so a page with the end of
-# one and the beginning of the next has two mappings. DMA debugging complains once, and is
-# silent afterwards. The device in memory checks its mappings itself.
+# rdma_rw maps the memory for each segment of a peer separately. If a page has the end of one
+# and the start of the next, it is mapped twice. DMA debugging complains about that once, and is
+# then silent. The device in memory checks its mappings itself.
 [ ! -e /sys/kernel/debug/dma-api/num_errors ] || echo 0 >/sys/kernel/debug/dma-api/num_errors
 
 # The suites of the endpoint connect over soft-RoCE, and over the device in

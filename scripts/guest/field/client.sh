@@ -2,7 +2,7 @@
 # Sourced by field.sh: recipes at the client.
 # shellcheck shell=bash disable=SC2034,SC2046,SC2086,SC2119,SC2154
 
-# All kinds of work of one mount, in short
+# Run each kind of work in one mount, with few files.
 work_hosts()
 {
 	work_many
@@ -44,7 +44,7 @@ work_xattrs()
 
 copies() { awk '$1 == "COPY:" { n += $2 } END { print n + 0 }' /proc/self/mountstats; }
 
-# The server copies data itself, while connections end.
+# The server copies data (COPY) while connections end.
 work_copy()
 {
 	local before i
@@ -61,8 +61,8 @@ work_copy()
 	rm -r $MNT/copy
 }
 
-# Return true if the loop $1 has ended. It ends when its program does, and may have
-# started one more.
+# Return true if the loop $1 has ended. It ends after its program, and may have started the
+# program once more.
 burnt()
 {
 	pkill -KILL -f 'nfsio burn' || true
@@ -116,7 +116,7 @@ work_nconnect()
 		drop_transport $f
 		goes_on 20
 		i=$((i + 1))
-		# The first one belongs to the mount.
+		# The first transport cannot be removed, because it belongs to the mount.
 		if [ $((i % 4)) -eq 0 ]; then
 			echo offline >$f/xprt_state
 			echo remove >$f/xprt_state
@@ -136,7 +136,7 @@ spelt()
 	: >$MNT/spelt
 }
 
-# refused OPTION,... [PATH]: a mount that cannot work ends with an error
+# refused OPTION,... [PATH]: check that a mount that cannot work fails with an error
 refused()
 {
 	! timeout $((60 * TIMEOUT_SCALE)) nsenter --net=/run/netns/$NETNS \
@@ -173,8 +173,8 @@ spellings()
 	settle
 }
 
-# Clients that crash: no packet announces it, and their device is another one when they connect
-# again from the same address.
+# Clients crash, without a packet that reports it. They connect again from the same address,
+# with another device.
 crashed()
 {
 	local i held=$CONNECTIONS

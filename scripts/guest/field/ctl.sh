@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
-# Sourced by field.sh: rpcrdma-ctl at two hosts, for findings that need both.
+# Sourced by field.sh: rpcrdma-ctl at two hosts, for findings that need two hosts.
 # shellcheck shell=bash disable=SC2034,SC2086,SC2119
 
 CTL_DEVICE=rxec CTL_NETDEV=c0
 
-# Secrets of both hosts: those of the client are keys of its network namespace. The next three
+# Secrets of both hosts. The client's are keys of its network namespace, so the next three
 # functions replace those of hostauth.sh.
 
 # add_secret IDENTITY FILE
@@ -26,7 +26,7 @@ revoke_secret()
 	keyctl revoke "$(client keyctl search @u rpcrdma rpcrdma:$AUTH_IDENTITY)"
 }
 
-# The client's host has a sysfs of its own, with its devices only.
+# The client's host has a separate sysfs, with only its devices.
 # shellcheck disable=SC2016
 ctl()
 {
@@ -35,7 +35,7 @@ ctl()
 		exec "$@"' bash $CTL "$@"
 }
 
-# The namespaces do not see each other's.
+# The namespaces do not see each other's connections.
 ctl_apart()
 {
 	ctl_status
@@ -44,7 +44,7 @@ ctl_apart()
 	not_found ctl_server rejects-no-listener
 }
 
-# A connection comes and goes.
+# A connection opens and closes.
 ctl_events()
 {
 	client_begin $CTL events >/tmp/events.log 2>&1
@@ -56,8 +56,8 @@ ctl_events()
 		{ cat /tmp/events.log; complain "no connection has opened"; }
 }
 
-# Mount and unmount, until the program, which may be slow to begin, has seen a connection from
-# its beginning to its end.
+# Mount and unmount repeatedly, until the program, which may start slowly, has reported a
+# connection from its beginning to its end.
 events_seen()
 {
 	mount_works 4.2 && umount_works && settle
@@ -81,8 +81,8 @@ ctl_devices()
 	wait_for 20 not_found ctl no-device port-down
 }
 
-# A packet of the whole MTU gets lost: the server's end takes smaller ones only. A host without
-# the program that sends such packets says that they were not checked.
+# Packets of the complete MTU are lost, because the server's end accepts only smaller ones. On a
+# host without ping, the doctor reports that the MTU was not checked.
 ctl_mtu()
 {
 	local ping
@@ -111,7 +111,7 @@ ctl_vlan()
 	wait_for 20 not_found ctl_server mtu-interfaces
 }
 
-# The only listener is bound to an address, and the device of that is gone.
+# The only listener is bound to an address, and the device of that address is removed.
 ctl_listener_lost()
 {
 	not_found ctl_server listener-lost
@@ -121,8 +121,8 @@ ctl_listener_lost()
 	wait_for 20 not_found ctl_server listener-lost
 }
 
-# A client that does not pull a Reply, and stays. The finding ends with its connection, and the
-# counter remains.
+# A client does not pull a Reply, and stays connected. The finding ends with the connection, and
+# the counter remains.
 ctl_never_pulled()
 {
 	not_found ctl_server never-pulled
@@ -144,7 +144,7 @@ ctl_never_pulled()
 
 overdue() { [ "$(sum_of server dones_overdue)" -gt 0 ]; }
 
-# A server that has too little memory for its clients
+# A server has too little memory for its clients.
 ctl_memory()
 {
 	local i pids=()
@@ -180,8 +180,8 @@ cannot_mount()
 		complain "it mounts"
 }
 
-# A connection is lost because a Work Request fails: a Call that the client sends is not
-# acknowledged. The server's end has nothing to send, so it is the client's that fails.
+# A connection is lost because a Work Request fails: the client's Call is not acknowledged. The
+# server's end has nothing to send, so only the client's end fails.
 ctl_lost()
 {
 	local before call logged
@@ -220,7 +220,7 @@ connects_slowly()
 	wait_for 30 opening
 }
 
-# A client is killed before the server's answer has arrived: its connection manager rejects that.
+# A client is killed before the server's answer arrives. Its connection manager rejects the answer.
 ctl_rejected()
 {
 	mark ctl_server

@@ -20,7 +20,7 @@ client()
 	nsenter --net=/run/netns/$NETNS "$@"
 }
 
-# client_begin COMMAND...: the same in the background; CLIENT_PID is that process
+# client_begin COMMAND...: run it there in the background, and set CLIENT_PID to its process
 client_begin()
 {
 	nsenter --net=/run/netns/$NETNS "$@" &
@@ -64,8 +64,8 @@ client_device_del()
 	rdma link delete rxec
 }
 
-# A host name of its own, so that nfsd distinguishes the client from mounts outside the
-# namespace
+# Set a separate host name, so that nfsd distinguishes the client from mounts outside the
+# namespace.
 client_named()
 {
 	echo $NETNS >$SYSFS/fs/nfs/net/nfs_client/identifier
@@ -97,8 +97,8 @@ heal()
 	impair client
 }
 
-# mounted VERS[,OPTION...] COMMAND...: run it with $MNT mounted; then nothing of the connection
-# is left
+# mounted VERS[,OPTION...] COMMAND...: run it with $MNT mounted, unmount, and check that no object
+# of the connection is left
 mounted()
 {
 	local how=$1 opts=
@@ -111,7 +111,7 @@ mounted()
 	settle
 }
 
-# True if no message was sent or received for a second.
+# Return 0 if no message was sent or received for a second.
 quiet()
 {
 	local before
@@ -145,7 +145,7 @@ drop_once()
 	reconnected $before
 }
 
-# Return true if nfsd answers mounts: nothing of the previous test blocks it.
+# Return true if nfsd answers mounts, that is, if the previous test does not block it any more.
 repair()
 {
 	local dir
@@ -170,7 +170,7 @@ repair()
 	settle >/dev/null || abort "what the test left does not end"
 }
 
-# Restart nfsd with the usual settings
+# Restart nfsd with the default settings.
 server_again()
 {
 	nfsd_down

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 # Sourced by field.sh: mounts in a network namespace, as in containers. By default their RPCs
-# end with an error when the network is gone (fatal_neterrors), unlike those of mounts outside.
+# fail if the network is lost (fatal_neterrors), unlike those of mounts outside.
 # shellcheck shell=bash disable=SC2034,SC2086,SC2119,SC2154
 
 # The server's address does not resolve for a while.
@@ -23,17 +23,17 @@ work_address_gone()
 	load_stop 1
 }
 
-# The client requests the hardware address of $1, which no host answers.
+# Return 0 if the client requests the hardware address of $1, which no host answers.
 unresolved() { ip -n $NETNS neigh show to $1 | grep -qE 'INCOMPLETE|FAILED'; }
 
 # Print how often transports have begun to connect.
 tries() { grep -c ' xprt_connect: ' $TRACE/trace || true; }
 tried_more() { [ "$(tries)" -gt $1 ]; }
 
-# work_taken device|address|link: the client's device is removed under load, with its address or
-# its link, and comes back after attempts to connect. The device is removed in each case,
-# because soft-RoCE never sends again for the connection manager after a packet from an address
-# that does not exist.
+# work_taken device|address|link: remove the client's device under load, with its address or its
+# link, and restore it after attempts to connect. The device is removed in each case, because
+# soft-RoCE never sends again for the connection manager after a packet from an address that
+# does not exist.
 work_taken()
 {
 	local before
@@ -59,8 +59,8 @@ work_taken()
 	load_stop 1
 }
 
-# ended VERS...: a container's network disappears with its last device. The operations of its
-# hard mount end, and it can be unmounted.
+# ended VERS...: a container's network ends with its last device. The operations of its hard
+# mount fail, and it can be unmounted.
 ended()
 {
 	local v pid

@@ -2,7 +2,7 @@
 # Sourced by field.sh: recipes in the network between the hosts.
 # shellcheck shell=bash disable=SC2034,SC2046,SC2086,SC2119,SC2154
 
-# Packets are lost, overtake others, or arrive late: operations are slow, and none fails.
+# Packets are lost, overtake others, or arrive late. Operations are slow, but none fails.
 work_lossy()
 {
 	load_begin 600
@@ -14,8 +14,8 @@ work_lossy()
 	load_stop
 }
 
-# partition SIDE...: no packet leaves these for longer than the device retries. Then the load
-# continues.
+# partition SIDE...: drop all packets that leave these hosts, for longer than the device retries.
+# After that, the load continues.
 work_partition()
 {
 	local side before
@@ -61,11 +61,11 @@ link_local()
 	HOST=[$ADDR6] mounted 4.2 work_many
 }
 
-# Packets that a queueing discipline of the server has dropped
+# Print the number of packets that the server's queueing discipline has dropped.
 lost() { tc -s qdisc show dev d0 | sed -n 's/.*dropped \([0-9]*\).*/\1/p' | head -n 1; }
 lost_more() { [ "$(lost)" -gt $1 ]; }
 
-# All packets are lost, for less time than the device retries.
+# All packets are lost, for a shorter time than the device retries.
 work_cut()
 {
 	local i before
@@ -80,7 +80,7 @@ work_cut()
 	load_stop
 }
 
-# The server's address gets another MAC address. The kernel announces that if "arp_notify" is
+# The server's address gets another MAC address. The kernel announces it only if "arp_notify" is
 # set.
 work_mac()
 {
@@ -231,7 +231,7 @@ unanswered()
 	settle
 }
 
-# A client is killed while its mount waits for an address that no host has
+# A client is killed while its mount waits for an address that no host has.
 unanswered_killed()
 {
 	local pid

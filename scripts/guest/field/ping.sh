@@ -5,12 +5,12 @@
 PING=$RUN/rpcrdma-ping
 PING_PORT=20050
 
-# ping_says STATUS TEXT ARG...: check its exit status, and the text that it prints
+# ping_says STATUS TEXT ARG...: run rpcrdma-ping, and check its exit status and output
 ping_says()
 {
 	local wanted=$1 text=$2 status=0
 	shift 2
-	# More time than by default, for a busy machine
+	# Use a longer time limit than the default, because the machine may be busy.
 	client timeout -s KILL 60 $PING -t 20 "$@" >/tmp/ping.log 2>&1 || status=$?
 	[ $status -eq $wanted ] || { cat /tmp/ping.log; complain "ping $*: exit status $status, not $wanted"; return; }
 	grep -qF -- "$text" /tmp/ping.log || { cat /tmp/ping.log; complain "ping $* does not print: $text"; }
@@ -29,7 +29,7 @@ ping_nfsd()
 	ping_says 7 'does not serve program 300000' -P 300000 $ADDR4
 }
 
-# A server with version 1 alone
+# A server with version 1 only
 ping_version1()
 {
 	echo 1 >/sys/module/rpcrdma/parameters/svc_max_version
@@ -95,7 +95,7 @@ ping_auth()
 		ping_says 9 'refuses this host' -p $PING_PORT $me --secret=$secret.other $ADDR4
 }
 
-# Each failure has its own sentence and exit status.
+# Each failure has a separate sentence and exit status.
 ping_sentences()
 {
 	ping_says 4 'nothing listens for RDMA' -p 20051 $ADDR4

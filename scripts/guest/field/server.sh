@@ -33,8 +33,8 @@ forget_exports()
 
 none_held() { [ "$(sum_of server memory_calls)" -eq 0 ] && [ "$(sum_of server memory_replies)" -eq 0 ]; }
 
-# work_deferred [dropped|stopped]: Calls wait for mountd; meanwhile the connection is dropped,
-# or nfsd is restarted
+# work_deferred [dropped|stopped]: let Calls wait for mountd, and meanwhile drop the connection or
+# restart nfsd
 work_deferred()
 {
 	local i before round pid
@@ -114,7 +114,7 @@ work_names()
 	load_stop $((round + 1))
 	hits=$(($(cache_hits) - hits))
 	echo "$hits Calls were answered from the cache"
-	# Sessions of NFS 4.1 and later have caches of their own.
+	# Sessions of NFS 4.1 and later use separate caches.
 	[[ $(grep " $MNT nfs" /proc/mounts) != *vers=3,* ]] || [ $hits -gt 0 ] ||
 		complain "no Call was sent again after its execution"
 }
@@ -133,8 +133,8 @@ work_payload()
 	server_again
 }
 
-# work_direct [DISK]: nfsd reads and writes past its page cache, to the disk that is mounted, or
-# is at DISK in the mount. Payload begins inside a page.
+# work_direct [DISK]: let nfsd bypass its page cache. The disk is the mount, or the folder DISK
+# in it. The payload begins inside a page.
 work_direct()
 {
 	local MNT=$MNT${1:-} EXPORT=$EXPORT${1:-} bs d=/sys/kernel/debug/nfsd count
@@ -184,7 +184,7 @@ work_listeners()
 		echo $i >/mnt-other/listener
 		[ "$(cat $EXPORT/listener)" = $i ]
 		umount /mnt-other
-		# Another one on the same port fails, and leaves nothing.
+		# A second listener on the same port fails, and leaves no object.
 		! echo "rdma 20050" 2>/dev/null >/proc/fs/nfsd/portlist || complain "a second listener was added to one port"
 		nfsd_down
 		! has_listener 20050 || complain "a listener is left"
@@ -207,7 +207,7 @@ no_ipv6()
 }
 
 # bound COMMAND...: run it with nfsd's only listener bound to the server's address, as nfsdctl
-# does. It listens again when the device or the address is back.
+# binds it. It must listen again when the device or the address is available again.
 bound()
 {
 	nfsd_down

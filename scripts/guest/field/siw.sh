@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
-# Sourced by field.sh: mounts over iWARP (siw). Memory that a Read fills has to be registered,
-# and completions of Sends and Reads arrive in another order. siw works in the initial network
-# namespace only, so both ends are outside $NETNS.
+# Sourced by field.sh: mounts over iWARP (siw). The destination of a Read must be registered,
+# and completions of Sends and Reads arrive in another order. siw works only in the initial
+# network namespace, so both ends are outside $NETNS.
 # shellcheck shell=bash disable=SC2034,SC2086,SC2119,SC2154
 
 siw_up()
@@ -23,7 +23,7 @@ siw_down()
 	ip link del s0
 }
 
-# siw_form FORM VERS: all large messages have this form; the test checks their number
+# siw_form FORM VERS: convey all large messages in this form, and check their number
 siw_form()
 {
 	local NETNS='' SYSFS=/sys ADDR4=192.0.2.1

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-# Sourced by field.sh: a host that has to refuse connections, until rpcrdma-ctl says so.
+# Sourced by field.sh: a host that must refuse connections, and rpcrdma-ctl's findings there.
 # shellcheck shell=bash disable=SC2034,SC2086,SC2119
 
 # RPCRDMA_MAX_PENDING
@@ -7,7 +7,7 @@ MAX_PENDING=1024
 
 crowd_waits() { grep -q '^here' /tmp/crowd.log || ! runs $CROWD; }
 
-# More connections wait for nfsd than may: its only thread waits for a frozen disk.
+# More connections than permitted wait for nfsd, because its only thread waits for a frozen disk.
 ctl_too_many()
 {
 	local threads status=0 input hung=/proc/sys/kernel/hung_task_timeout_secs limit
@@ -25,7 +25,7 @@ ctl_too_many()
 	exec {input}<>/tmp/crowd
 	client $HOSTILE crowd $ADDR4 20049 2 $MAX_PENDING wait </tmp/crowd >/tmp/crowd.log 2>&1 &
 	CROWD=$!
-	# Whatever happens, the disk is not left frozen.
+	# Thaw the disk even if the test fails.
 	wait_for 300 crowd_waits && runs $CROWD && refused_one_more || {
 		cat /tmp/crowd.log
 		status=1
@@ -53,9 +53,9 @@ refused_one_more()
 
 NOT_OFFERED='rpcrdma: connection to .* closed: host authentication is required, and the peer does not take part'
 
-# A failure to authenticate is logged with the identity. The log has no more than 10 lines in 5
-# seconds, however many clients fail, and each of them is counted. With more than 128, Linux 7.x
-# sends some requests to disconnect late, or, if the id is destroyed first, never.
+# A failed authentication is logged with the identity, in at most 10 lines in 5 seconds. Each
+# failure is counted. With more than 128 clients, Linux 7.x sends some requests to disconnect
+# late, or never if the id is destroyed first.
 auth_log()
 {
 	local many=100 me=p.example.test began lines before
@@ -77,13 +77,13 @@ auth_log()
 	[ $lines -lt $many ] || complain "no line was left out"
 }
 
-# A client that requires an identity of a server does not try version 1, to which it would not
-# agree, when version 2 gets no answer: neither at once nor as what it has learned.
+# If a client requires an identity of a server and version 2 gets no answer, the client does not
+# try version 1, which has no authentication: neither at once nor from its version cache.
 auth_peer_version_1()
 {
 	# Use a separate port, because versions are learned for each port.
 	local port=$((PING_PORT + 1)) log=/tmp/version1-server.log server first
-	# Without a secret, no attempt gets as far as the version.
+	# Without a secret, an attempt fails before the version matters.
 	set_secret
 	client keyctl padd rpcrdma rpcrdma-peer:$ADDR4 @u <<<server.example.test >/dev/null
 	"$RUN/version1-server" $port drop $ADDR4 >$log 2>&1 &
