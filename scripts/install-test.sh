@@ -106,7 +106,7 @@ commands=$(sed -n '/^   openssl req/,/^   depmod/p' "$here/Documentation/install
 out=$(cd "$root/sign" && bash -e <<<"$commands" 2>&1) || { echo "signing failed: $out"; exit 1; }
 [ "$(modinfo -F signer "$root/sign/rpcrdma.ko")" = rpcrdma ] || { echo "the module is not signed"; exit 1; }
 
-# Without root: as the user "nobody", which has no write permission here
+# Run without root, as user 65534, which has no write permission here.
 unset INSTALL_MOD_PATH
 if [ "$(id -u)" -eq 0 ]; then
 	refuses 'run it as root' setpriv --reuid 65534 --clear-groups bash -s check "$kver" "$kdir" <"$here/scripts/install.sh"

@@ -57,7 +57,7 @@ def load(system, out, path=FOLDER, owner=0):
     try:
         check(os.fstat(folder), 0o022, owner)
         for name in sorted(os.listdir(folder)):
-            # Skip files that editors and package managers leave behind.
+            # Skip temporary and backup files of editors and package managers.
             if name.startswith("."):
                 continue
             wrong = load_one(system, name, folder, owner)
