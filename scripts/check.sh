@@ -518,6 +518,7 @@ level_build()
 	try build/code-map mapped
 	try build/config-report known_kernel "$kver"
 	try build/32-bit refuses_32_bit "$kver"
+	try build/compat scripts/compat-test.sh
 	try build/install scripts/install-test.sh "$kver"
 	try build/conformance-check scripts/conformance-test.py
 	try build/conformance scripts/conformance.py
