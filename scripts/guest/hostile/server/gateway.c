@@ -57,9 +57,9 @@ static void serve_call(struct peer *p, const struct msg *m)
 	check_call(&c, get(m->data, 12));
 	execute(&c);
 	look_at_answer(&c);
-	tell("program %u, procedure %u%s: %u octets, answered with %u, status %u",
-	     get(c.rpc, 12), c.proc, c.op == READ ? ", READ" : c.op == WRITE ? ", WRITE" : "",
-	     c.len, c.answer_len, c.answer_len < 28 ? 0 : get(c.answer, 24));
+	trail_add("program %u, procedure %u%s: %u bytes, answered with %u, status %u",
+		  get(c.rpc, 12), c.proc, c.op == READ ? ", READ" : c.op == WRITE ? ", WRITE" : "",
+		  c.len, c.answer_len, c.answer_len < 28 ? 0 : get(c.answer, 24));
 	if (!c.answer_len) {
 		wrong = "nfsd did not answer";
 		return;
@@ -69,7 +69,7 @@ static void serve_call(struct peer *p, const struct msg *m)
 		return;
 	}
 	if (fits(&c)) {
-		tell("%s.%s", armed->test.group, armed->test.name);
+		trail_add("%s.%s", armed->test.group, armed->test.name);
 		hits++;
 		hit_serial = p->serial;
 		armed->run(p, &c);
@@ -93,7 +93,7 @@ static void serve(struct peer *p, struct msg *m)
 {
 	uint32_t code;
 
-	tell("received on %u: %s", p->serial, describe(m));
+	trail_add("received on %u: %s", p->serial, describe(m));
 	if (m->len < 16)
 		return;
 	/* The client uses version 1: it remembers a refusal. See below. */
@@ -144,7 +144,7 @@ static void serve(struct peer *p, struct msg *m)
 
 static void gone(struct peer *p)
 {
-	tell("connection %u is gone", p->serial);
+	trail_add("connection %u is gone", p->serial);
 	closings++;
 	if (current == p)
 		current = NULL;
@@ -161,7 +161,7 @@ static void request(struct rdma_cm_id *id)
 	p->server = true;
 	p->credit = CREDIT;
 	id->context = p;
-	tell("request for %u", p->serial);
+	trail_add("request for %u", p->serial);
 	requests++;
 	if (opening_armed(CONNECT)) {
 		hits++;

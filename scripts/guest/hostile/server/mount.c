@@ -20,7 +20,7 @@ enum {
 	 */
 	OP_MS = 4 * 25000,
 	COMMAND_MS = 60000,
-	/* First port for mounts of their own; each gateway has this number of ports. */
+	/* First port for separate mounts; each gateway has this number of ports. */
 	ANEW_PORTS = 21000,
 	ANEW_CASES = 100,
 };
@@ -117,8 +117,8 @@ int do_op(const char *name)
 		bad("%s failed", name);
 	if (hangs)
 		last_op = (struct op_result){ .status = -1 };
-	tell("%s: %d %s %s", name, last_op.status, last_op.what,
-	     last_op.error ? strerror(last_op.error) : "");
+	trail_add("%s: %d %s %s", name, last_op.status, last_op.what,
+		  last_op.error ? strerror(last_op.error) : "");
 	works = !last_op.status;
 	return last_op.status;
 }

@@ -57,7 +57,7 @@ static bool nfs_callback(const uint8_t *call)
 {
 	uint32_t reply[7] = { htonl(0x80000000 | 24), 0, htonl(1) };
 
-	tell("callback, procedure %u", get(call, 20));
+	trail_add("callback, procedure %u", get(call, 20));
 	memcpy(reply + 1, call, 4);
 	/* PROC_UNAVAIL for all procedures except NULL */
 	reply[6] = get(call, 20) ? htonl(3) : 0;

@@ -107,7 +107,7 @@ extern struct testlist server_cases;
 /* ---- Trail of events: trail.c ---- */
 
 /* Add an event to the trail, which is shown if the case fails. */
-void __attribute__((format(printf, 1, 2))) tell(const char *fmt, ...);
+void __attribute__((format(printf, 1, 2))) trail_add(const char *fmt, ...);
 void trail_begin(void);
 /* Print the trail and the kernel's log, unless @well. Return @well. */
 bool trail_unless(bool well);

@@ -12,7 +12,7 @@ enum { TRAIL = 40, TRAIL_LINE = 160 };
 static char trail[TRAIL][TRAIL_LINE];
 static unsigned int trail_len;
 
-void __attribute__((format(printf, 1, 2))) tell(const char *fmt, ...)
+void __attribute__((format(printf, 1, 2))) trail_add(const char *fmt, ...)
 {
 	char *line = trail[trail_len++ % TRAIL];
 	struct timespec ts;

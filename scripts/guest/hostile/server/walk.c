@@ -25,7 +25,7 @@ void walk_reply(struct call *c)
 	walk_left--;
 	if (kind > 5 && needs_parts(c))
 		kind = 4;
-	tell("step of kind %u", kind);
+	trail_add("step of kind %u", kind);
 	switch (kind) {
 	case 0:
 		return;
