@@ -550,7 +550,7 @@ script_level()
 level_packages()
 {
 	if ! unshare --mount --net true 2>/dev/null; then
-		skip packages "packages are installed in a system of their own, which needs root"
+		skip packages "packages are installed in a separate system, which needs root"
 		return
 	fi
 	script_level packages "$1" scripts/package-test.sh "$1"

@@ -58,7 +58,7 @@ enum rpcrdma_pending_stage {
 };
 
 /*
- * One connection; all zero at first. It may have a lock of its own, which nests inside
+ * One connection; all zero at first. It may have a separate lock, which nests inside
  * the listener's. Functions with an admission need both, unless noted otherwise.
  */
 struct rpcrdma_pending_conn {

@@ -72,7 +72,7 @@ struct rpcrdma_number {
 const struct rpcrdma_number *rpcrdma_figure_info(u32 i);
 
 /*
- * Each part of a connection has some of its figures, and a lock of its own. No part has
+ * Each part of a connection has some of its figures, and a separate lock. No part has
  * LOCAL_INV.
  */
 

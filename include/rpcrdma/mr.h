@@ -19,7 +19,7 @@ extern "C" {
  * @octets: maximum of bytes in an MR; not 0
  * @gaps: true if an MR may have gaps between its pages
  * @apart: true if the device may use another offset for a part of a page, for
- *	instance in a bounce buffer: without @gaps, such a part needs an MR of its own
+ *	instance in a bounce buffer: without @gaps, such a part needs a separate MR
  *
  * Each MR is a segment of a chunk. Both the registration and the functions that
  * count segments in advance use these limits.

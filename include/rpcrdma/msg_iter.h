@@ -34,7 +34,7 @@ struct rpcrdma_buf_layout {
  * @written: true: memory of the Reply; false: of the Call
  * @from: bytes into that memory
  * @length: bytes, never 0
- * @data: true: the pages, in a chunk of their own
+ * @data: true: the pages, in a separate chunk
  */
 struct rpcrdma_chunk_range {
 	bool written;

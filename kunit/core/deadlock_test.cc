@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Credit windows under traffic: nothing waits for ever (WP 3) */
+/* Credit windows under traffic: nothing waits forever (WP 3) */
 #include "credits.hh"
 
 using namespace engine_test;

@@ -209,7 +209,7 @@ TEST(MrSplit, WholePagesOrGaps)
 	EXPECT_EQ(map(limits_of(4, ~0u, true), odd).size(), 2u);
 }
 
-/* If a device drops offsets, a partial page has an MR of its own. */
+/* If a device drops offsets, a partial page has a separate MR. */
 TEST(MrSplit, PartialPagesApart)
 {
 	const std::vector<filled> all = map(limits_apart(16), run(100, 20000));

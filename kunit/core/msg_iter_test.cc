@@ -425,7 +425,7 @@ TEST(ChunkRanges, AnArgument)
 }
 
 /*
- * The argument has a chunk of its own. Its roundup is in neither chunk
+ * The argument has a separate chunk. Its roundup is in neither chunk
  * (4.3.4.4).
  */
 TEST(ChunkRanges, AMessageAroundItsArgument)

@@ -787,7 +787,7 @@ out:
 
 static void __exit memdev_exit(void)
 {
-	/* In every kernel, this is the only driver without a driver id of its own. */
+	/* In every kernel, this is the only driver without a separate driver id. */
 	ib_unregister_driver(RDMA_DRIVER_UNKNOWN);
 	destroy_workqueue(memdev_wq);
 	xa_destroy(&memdev_qps);

@@ -64,7 +64,7 @@ struct endpoint_params {
 	/* Pages of such an MR: as the device reports them, and as it holds */
 	u32 read_pages = 1, read_holds = 1;
 	u32 sges = 64; /* pages of a Read or Write Work Request */
-	bool splits;   /* a part of a page needs an MR of its own */
+	bool splits;   /* a part of a page needs a separate MR */
 	/* bytes that the device maps to an MR; 0: mr_size */
 	u32 mr_room;
 	bool reorders; /* the device completes Sends before earlier Reads */

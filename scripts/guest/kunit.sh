@@ -42,7 +42,7 @@ run_suites()
 [ ! -e /sys/kernel/debug/dma-api/num_errors ] || echo 0 >/sys/kernel/debug/dma-api/num_errors
 
 # The suites of the endpoint connect over soft-RoCE, and over the device in
-# memory, which is on a network device of its own.
+# memory, which is on a separate network device.
 rdma_up || exit
 ip link add mem0 type dummy
 ip link set mem0 up

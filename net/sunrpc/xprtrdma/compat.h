@@ -224,7 +224,7 @@ static inline void rpcrdma_bc_enqueue(struct svc_serv *serv,
 {
 	struct rpc_xprt *xprt = rqst->rq_xprt;
 
-	/* sunrpc takes a reference of its own. @rqst may have been released already. */
+	/* sunrpc takes a separate reference. @rqst may have been released already. */
 	xprt_enqueue_bc_request(rqst);
 	xprt_put(xprt);
 }

@@ -269,7 +269,7 @@ void decoder::report(const struct rpcrdma2_item &item)
 	}
 }
 
-/* Decode a word. @name is not null if the word is a field of its own. */
+/* Decode a word. @name is not null if the word is a separate field. */
 bool decoder::word(const char *name, u32 &value, const char *(*text)(u32))
 {
 	const u32 offset = in_.offset();

@@ -63,7 +63,7 @@ struct null_reply {
 
 inline null_reply read_reply(const bytes &reply)
 {
-	/* The verifier has a length of its own. */
+	/* The verifier has a separate length. */
 	const uint32_t verifier = get(reply, 16);
 	const size_t at = 20 + (verifier < reply.size() ? (verifier + 3) & ~3u :
 							  reply.size());

@@ -179,7 +179,7 @@ def compare(tree, expected):
 
 
 def test_fields(decode, folder):
-    """Compare each message, on a connection of its own, so that none completes another."""
+    """Compare each message, on a separate connection, so that none completes another."""
     named = list(corpus_messages()) + list(hand_made_messages())
     path = os.path.join(folder, "fields.pcap")
     capture = Capture(path)

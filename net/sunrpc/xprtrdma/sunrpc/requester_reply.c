@@ -49,7 +49,7 @@
 /*
  * Have sunrpc send a Call again. The task encodes and sends it once more when it finds
  * the status set here: sunrpc must not regard it as sent on the current connection,
- * because some tasks would wait for the Reply for ever. sunrpc does not drop that
+ * because some tasks would wait for the Reply forever. sunrpc does not drop that
  * connection either, as it would if the task found no status and no Reply. Caller holds
  * queue_lock.
  */

@@ -11,7 +11,7 @@
  *
  * Memory
  *
- * Each handshake that may use a group has a transform of its own, which has the private
+ * Each handshake that may use a group has a separate transform, which has the private
  * value from rpcrdma_dh_keys() on. It is freed, and the value zeroed, once the shared
  * secret is computed or turns out not to be needed, or with the endpoint. Copies of the
  * value are zeroed at once. Memory reclaim may wait for the connection, so that no

@@ -261,7 +261,7 @@ static int rpcrdma_listener_inet6addr(struct notifier_block *nb,
 	return NOTIFY_DONE;
 }
 
-/* For a listener without an address of its own, the CM follows the addresses. */
+/* If a listener is not bound to one address, the CM follows the addresses. */
 static void rpcrdma_listener_watch(struct rpcrdma_listener *l)
 {
 	const struct sockaddr *addr = (const struct sockaddr *)&l->addr;

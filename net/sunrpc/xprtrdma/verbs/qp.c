@@ -16,7 +16,7 @@
  *
  * Memory
  *
- * Each connection has a protection domain of its own, so that a handle is valid only in
+ * Each connection has a separate protection domain, so that a handle is valid only in
  * the connection to which it was disclosed. This file frees nothing, not even after an
  * error: the teardown destroys all objects that exist. Those that could not be created
  * are NULL.

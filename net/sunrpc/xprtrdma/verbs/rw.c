@@ -51,7 +51,7 @@
 
 /*
  * Elements of the first part's scatterlist that are allocated with the transfer, at
- * most: 128 KiB in pages. Larger parts are rare enough for an allocation of their own.
+ * most: 128 KiB in pages. Larger parts are rare enough for a separate allocation.
  */
 #define RPCRDMA_RW_ELEMENTS	32
 

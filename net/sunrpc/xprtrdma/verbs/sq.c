@@ -294,7 +294,7 @@ void rpcrdma_sends_unmap(struct rpcrdma_ep *ep)
 	struct rpcrdma_send *s;
 	u32 i, made;
 
-	/* A Call may still be started: its context will have no buffer of its own. */
+	/* A Call may still be started: its context will have no separate buffer. */
 	spin_lock(&ep->lock);
 	made = ep->core.sends_made;
 	spin_unlock(&ep->lock);

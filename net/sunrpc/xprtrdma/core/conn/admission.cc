@@ -26,7 +26,7 @@
  *
  * Locking
  *
- * The user's lock protects a listener. A connection may have a lock of its own, which
+ * The user's lock protects a listener. A connection may have a separate lock, which
  * nests inside and protects its stage.
  */
 #include "../internal.hh"

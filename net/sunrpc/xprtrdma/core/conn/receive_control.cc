@@ -7,7 +7,7 @@
  *
  * Even a CONNPROP that is refused counts for the opening. An ERROR with xid 0 may be
  * about this end's own CONNPROP. Once the connection is open, every other ERROR goes to
- * the Requester, which knows whether the xid is that of a Call of its own.
+ * the Requester, which knows whether the xid is that of one of its Calls.
  *
  * Memory
  *
@@ -19,7 +19,7 @@
  *
  * Only a CONNPROP and a message of unknown type are answered by an ERROR, and only
  * without the flag RESPONSE. Any other message here that is not valid is dropped and
- * counted, because two ends that answered such messages could do so for ever (WP 7).
+ * counted, because two ends that answered such messages could do so forever (WP 7).
  *
  * Locking
  *

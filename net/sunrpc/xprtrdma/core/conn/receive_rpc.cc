@@ -324,7 +324,7 @@ verdict receive_nomsg(const message &m)
 }
 
 /*
- * Return true if a message without RDMA2_F_MORE is an RPC message of its own,
+ * Return true if a message without RDMA2_F_MORE is a separate RPC message,
  * and not the last one of a continued message. In that case it begins like a
  * first one.
  */

@@ -7,7 +7,7 @@
  *
  * The host adds completed Receives to a list, newest first. A batch is reversed once
  * and processed in order, a bounded number at a time, so that a busy connection does
- * not keep its context for ever. The header of each message is processed under the
+ * not keep its context forever. The header of each message is processed under the
  * lock. Then the message is delivered to the transport, or its Receive is released, or
  * it is finished without the lock (a fragment is appended, a DONE releases its Reply),
  * or it closes the connection. Events of a message are handled before the next

@@ -5,7 +5,7 @@
  * Operation
  *
  * The payload is in one buffer, the stream. Each message of the sequence is copied
- * from it to the buffer of a Send context, with a header of its own; only the last one
+ * from it to the buffer of a Send context, with a separate header; only the last one
  * has the chunk lists. From its first to its last message, a continued message is the
  * first of the queued messages, and no other Call or Reply may be sent (WP 6). A Call
  * posts its first message together with the registration of its MRs, or not at all;

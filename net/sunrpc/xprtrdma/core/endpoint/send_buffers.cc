@@ -54,7 +54,7 @@ u32 count_own(rpcrdma_ep_core *core, u32 more)
 }
 
 /*
- * Initialise @s, which has no buffer of its own, or no longer has one. It gets one of
+ * Initialise @s, which has no separate buffer, or no longer has one. It gets one of
  * the control buffers, or none.
  */
 void make_bare(rpcrdma_send *s)
@@ -77,7 +77,7 @@ void make_bare(rpcrdma_send *s)
 	}
 }
 
-/* Replace the buffer of @s by one of its own, and free the previous one. */
+/* Replace the buffer of @s by @buf, and free the previous one. */
 void set_buffer(rpcrdma_send *s, void *buf, u64 addr, u32 size)
 {
 	if (has_own(s))

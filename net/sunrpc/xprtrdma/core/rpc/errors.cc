@@ -24,7 +24,7 @@
  *
  * Each code permits one retry of an RPC on a connection, and an ERROR that does not
  * rule out the form of the refused Call permits none. A peer that contradicts itself
- * therefore cannot make this end repeat a Call for ever.
+ * therefore cannot make this end repeat a Call forever.
  *
  * Memory
  *

@@ -168,7 +168,7 @@ range_of_message(const struct rpcrdma_chunk_range_iter *at, u32 step,
 using namespace rpcrdma;
 
 /*
- * Around data that has a chunk of its own, a message is in two ranges, or one
+ * Around data that has a separate chunk, a message is in two ranges, or one
  * if nothing follows the data. The first range of a chunk begins it.
  */
 int rpcrdma_chunk_range_next(struct rpcrdma_chunk_range_iter *at,
