@@ -12,7 +12,7 @@
 SHELL := /bin/bash
 
 ifneq ($(origin KDIR),undefined)
-# The release that folder builds for; a variable set by hand is believed.
+# The kernel release of that folder, unless the user has set KVER
 KVER ?= $(shell sed -n 's/.*UTS_RELEASE "\(.*\)"/\1/p' $(KDIR)/include/generated/utsrelease.h 2>/dev/null)
 else
 ifeq ($(origin KVER),undefined)
@@ -34,12 +34,12 @@ all: modules
 have-kdir:
 	@[ -n "$(KDIR)" ] && [ -d "$(KDIR)" ] || { \
 		echo "No kernel headers$(if $(KVER), of $(KVER)) found:" \
-		     "install linux-headers-amd64, run scripts/setup.sh, or give KDIR=." >&2; exit 1; }
+		     "install linux-headers-amd64, run scripts/setup.sh, or set KDIR=." >&2; exit 1; }
 
 modules: have-kdir
 	$(MAKE) $(in_kdir) modules
 
-# Print the forms of the kernel's interfaces that the build found, for a report
+# Print the forms of the kernel's interfaces that the build has found, for a report.
 config-report: have-kdir
 	@echo "rpcrdma-v2 $(VERSION), kernel $(KVER), $$($${CC:-gcc} --version | head -n 1)"
 	@$(MAKE) --no-print-directory $(in_kdir) modules RPCRDMA_REPORT=1 >config-report.log 2>&1 || \
@@ -48,25 +48,24 @@ config-report: have-kdir
 	@cat net/sunrpc/xprtrdma/compat/config.h
 	@rm -f net/sunrpc/xprtrdma/compat/{config.h,*.answer,.*.cmd}
 
-# Under updates/, which depmod's search order puts before the in-tree module.
-# The headers of a stock kernel have no signing key and no System.map: do not
-# try to sign, and run depmod here.
+# Install under updates/, which precedes the in-tree module in depmod's search order.
+# The headers of a stock kernel have no signing key and no System.map, so do not sign, and
+# run depmod here.
 modules_install: modules
 	$(MAKE) $(in_kdir) modules_install INSTALL_MOD_DIR=updates INSTALL_MOD_STRIP=1 CONFIG_MODULE_SIG_ALL=
 	PATH=$$PATH:/usr/sbin:/sbin depmod -a $(if $(INSTALL_MOD_PATH),-b $(INSTALL_MOD_PATH)) $(KVER)
 
-# The same, and what would go wrong is refused first.
+# Check the prerequisites, then install.
 install:
 	@scripts/install.sh check '$(KVER)' '$(KDIR)'
 	$(MAKE) modules_install KVER=$(KVER) KDIR=$(KDIR)
 	@scripts/install.sh done '$(KVER)'
 
-# Of the running kernel, whether or not its headers are here, or of another one.
+# Uninstall from the running kernel, even if its headers are not installed, or from KVER.
 uninstall:
 	@scripts/install.sh uninstall '$(if $(filter command% environment%,$(origin KVER) $(origin KDIR)),$(KVER),$(shell uname -r))'
 
-# DKMS wants the sources under /usr/src, and builds them for each new kernel:
-# what is compiled, and nothing else.
+# Copy the sources of the module to /usr/src, from where DKMS builds them for each new kernel.
 VERSION := $(shell sed -n 's/^version := //p' Kbuild)
 DKMS_SRC := $(DESTDIR)/usr/src/rpcrdma-v2-$(VERSION)
 dkms_source:
@@ -80,7 +79,7 @@ dkms_source:
 
 dkms_install:
 	@scripts/install.sh dkms '$(VERSION)'
-	@# What DKMS has built of this version before, it would not build anew.
+	@# Remove an earlier build of this version, because DKMS would not build it again.
 	-@dkms remove rpcrdma-v2/$(VERSION) --all >/dev/null 2>&1
 	$(MAKE) dkms_source
 	dkms install rpcrdma-v2/$(VERSION) $(if $(KVER),-k $(KVER))
@@ -119,7 +118,7 @@ docs:
 	sphinx-build -q -W --keep-going -b html Documentation Documentation/_build/html
 	sphinx-build -q -W --keep-going -b man Documentation Documentation/_build/man
 
-# Where Wireshark and tshark look for dissectors
+# Install the dissector in the folder that Wireshark and tshark search.
 dissector_install:
 	install -D -m 644 scripts/tools/wireshark/rpcrdma2.lua "$(DESTDIR)$$(tshark -G folders 2>/dev/null | sed -n 's/^Global Lua Plugins:[[:space:]]*//p')/rpcrdma2.lua"
 
@@ -129,8 +128,8 @@ clean: have-kdir
 	@if [ -e $(SIMULATION)/Makefile ]; then $(MAKE) -C $(SIMULATION) clean; fi
 	@if [ -e $(LIBRARY)/Makefile ]; then $(MAKE) -C $(LIBRARY) clean; $(MAKE) -C $(PING) clean; $(MAKE) -C $(LIBRARY_TEST) clean; fi
 
-# These two install what they need first, so the kernel headers may appear
-# only now: what follows is left to a new make.
+# These targets first install the packages that they need. The kernel headers may be among
+# these, so the scripts start a new make.
 demo:
 	scripts/setup.sh demo
 	scripts/demo.sh

@@ -98,7 +98,7 @@ def vector(name, group="none"):
                                                  opaque(public["server"]))]),
     }
     result = {"client_first": first["client"], "server_first": first["server"], **dh}
-    # A server has sent its public value before.
+    # The server has already sent its public value.
     public["server"] = b""
     for role, end in enumerate(("client", "server"), 1):
         data = (b"RPCRDMA2HOSTAUTH" + words(1, role, 2, number, chosen) +

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0
 #
-# Finds the forms that kernel interfaces have in the kernel that is built for, for
-# compat.h. Included by the module's Kbuild file.
+# Find the forms of the kernel's interfaces, for compat.h. Included by the module's Kbuild
+# file.
 #
 # Each file compat/*.c uses one interface and lists its known forms. compat/probe.sh
 # compiles it against the kernel's headers, as the module is compiled. A search for a
-# pattern would find a name in a comment, and would miss a changed type. The answers are
-# collected in compat/config.h, in the build folder; they are found again if a compiler
+# pattern would find names in comments, and would miss a changed type. The answers are
+# collected in compat/config.h in the build folder. They are probed again if a compiler
 # flag or the kernel's configuration has changed.
 
 compat-flags = $(LINUXINCLUDE) $(KBUILD_CPPFLAGS) $(KBUILD_CFLAGS) \
