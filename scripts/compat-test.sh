@@ -1,9 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Test the detection of interfaces on kernels that are not here: compile the fragment of the
-# callbacks' queue with small headers that declare what each kind of kernel has, and check
-# which form is chosen, and that a kernel with none of them is refused by name.
+# Test the detection of interfaces for kernels that are not available: compile the fragment of
+# the callbacks' queue with small headers that have the declarations of each kind of kernel. Check
+# which form is chosen, and that a kernel without a known form is refused with the interface's
+# name.
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")/.." && pwd)
@@ -12,8 +13,8 @@ trap 'rm -rf "$dir"' EXIT
 mkdir -p "$dir/linux/sunrpc"
 bad=0
 
-# Declare what the fragment uses: a queue of the type $1, further members $2 of the service, and
-# the functions $3.
+# Write the declarations that the fragment uses: a queue of the type $1, further members $2 of the
+# service, and the functions $3.
 headers()
 {
 	cat >"$dir/linux/sunrpc/svc.h" <<-EOF
@@ -39,7 +40,7 @@ probe()
 		"$here/net/sunrpc/xprtrdma/compat/bc_queue.c" "$dir/answer" gcc -I "$dir"
 }
 
-# chooses FORM KERNEL: with the headers, which are like those of KERNEL, FORM is chosen.
+# chooses FORM KERNEL: check that FORM is chosen with the headers, which are like KERNEL's
 chooses()
 {
 	probe && grep -q "^#define $1 1 " "$dir/answer" && return
