@@ -44,11 +44,19 @@ ctl_apart()
 	not_found ctl_server rejects-no-listener
 }
 
-# A connection opens and closes.
+# A connection opens and closes. Another one falls back to version 1.
 ctl_events()
 {
 	client_begin $CTL events >/tmp/events.log 2>&1
 	wait_for 60 events_seen
+	set_until_end svc_max_version=1
+	nfsd_again
+	mount_works 4.2
+	wait_for 20 grep -qE ', version 1 \(refused\), a fallback, open$' /tmp/events.log ||
+		{ cat /tmp/events.log; complain "no connection has fallen back"; }
+	umount_works
+	restore
+	nfsd_again
 	kill $CLIENT_PID
 	wait $CLIENT_PID 2>/dev/null || true
 	screen events cat /tmp/events.log
