@@ -54,8 +54,8 @@ ping_with()
 	server=$!
 	wait_for 20 grep -q listening /tmp/ping-server.log || complain "the server does not listen"
 	"$@"
-	kill $server
-	# Ended by the signal
+	kill $server 2>/dev/null || true
+	# Ended by a signal
 	wait $server 2>/dev/null || true
 }
 
@@ -106,4 +106,34 @@ ping_sentences()
 	ping_says 3 '198.51.100.77' -t 2 198.51.100.77
 	ping_says 3 'no.such.host' no.such.host
 	ping_says 1 'usage' --count=0 $ADDR4
+	ping_unanswered silent 'does not answer: it may drop all but version 1'
+	ping_unanswered drop 'closes them without an answer: it may have version 1 only'
+	ping_with -- ping_lost
+}
+
+# ping_unanswered silent|drop TEXT: a server of version 1 that does not refuse version 2
+ping_unanswered()
+{
+	local log=/tmp/version1-server.log server
+	"$RUN/version1-server" $((PING_PORT + 2)) $1 $ADDR4 >$log 2>&1 &
+	server=$!
+	wait_for 20 grep -q listening $log || complain "the server does not listen"
+	ping_says 5 "$2" -t 3 -p $((PING_PORT + 2)) $ADDR4
+	kill $server
+	wait $server 2>/dev/null || true
+}
+
+ping_connected() { client rdma resource show qp | grep 'type RC' | grep 'state RTS' | grep -q "pid $CLIENT_PID "; }
+
+# The server, started by ping_with, is killed while it is called.
+ping_lost()
+{
+	local status=0
+	client_begin $PING -t 20 -c 100000 -i 0.01 -p $PING_PORT $ADDR4 >/tmp/ping.log 2>&1
+	wait_for 20 ping_connected || complain "no connection"
+	sleep 1
+	kill -KILL $server
+	wait $CLIENT_PID || status=$?
+	[ $status -eq 8 ] && grep -q "the connection to $ADDR4 port $PING_PORT has ended" /tmp/ping.log ||
+		{ cat /tmp/ping.log; complain "exit status $status, not 8"; }
 }
