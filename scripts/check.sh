@@ -516,6 +516,7 @@ level_build()
 	try build/spdx licensed
 	try build/documents documents "$dir"
 	try build/code-map mapped
+	try build/bpftrace scripts/tools/bpftrace/test.py "/usr/src/linux-headers-${kver%-*}-common/include/trace/events/sunrpc.h"
 	try build/config-report known_kernel "$kver"
 	try build/32-bit refuses_32_bit "$kver"
 	try build/compat scripts/compat-test.sh
