@@ -406,6 +406,10 @@ licensed()
 	while read -r f; do
 		head -n 4 "$f" | grep -q 'SPDX-License-Identifier: ' || { echo "$f has no SPDX line"; bad=1; }
 	done < <(sources '*.c' '*.h' '*.cc' '*.hh' '*.sh' '*.py' '*.lua' Makefile Kbuild)
+	# The library consists of these, and programs under either licence may use it.
+	while read -r f; do
+		head -n 4 "$f" | grep -q 'GPL-2.0 OR BSD-3-Clause' || { echo "$f has another licence"; bad=1; }
+	done < <(sources 'net/sunrpc/xprtrdma/core/*.[ch]*' 'include/rpcrdma/*.h' 'scripts/tools/lib/*.[ch]*')
 	return $bad
 }
 
