@@ -28,6 +28,14 @@ bring_up()
 
 attached() { grep -q 'Attaching' /tmp/$1.log; }
 
+# End the program $1. On a busy machine it may still attach, and miss the signal.
+end_program()
+{
+	kill -INT $1 || return
+	while sleep 2 && runs $1; do kill -INT $1; done
+	wait $1
+}
+
 # latencies NAME PHASE...: the tool prints a histogram of each phase.
 latencies()
 {
@@ -40,8 +48,7 @@ latencies()
 	sleep 10
 	work_data 400000
 	sleep 1
-	kill -INT $pid || { cat /tmp/$name.log; complain "bpftrace has ended"; }
-	wait $pid
+	end_program $pid || { cat /tmp/$name.log; complain "bpftrace has ended"; }
 	cp /tmp/$name.log $RUN/latency-$name.log
 	for phase in "$@"; do
 		grep -qE "^@${phase}_us\[[A-Z]+\]:" /tmp/$name.log ||
@@ -64,8 +71,7 @@ stalls()
 	dd if=/dev/zero of=$MNT/stalls bs=64k count=1 oflag=direct
 	rm $MNT/stalls
 	sleep 1
-	kill -INT $pid || { cat /tmp/stalls.log; complain "bpftrace has ended"; }
-	wait $pid
+	end_program $pid || { cat /tmp/stalls.log; complain "bpftrace has ended"; }
 	cp /tmp/stalls.log $RUN/latency-stalls.log
 	grep '^@[a-z_]*_us:' /tmp/stalls.log
 }
