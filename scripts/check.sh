@@ -736,6 +736,7 @@ level_e2e-debug()
 {
 	local module guest tree
 	guest_module e2e-debug uml || return 0
+	build_hostile "$1"
 	build_ping "$1" || { not_ok e2e-debug/ping "rpcrdma-ping does not build"; return; }
 	run_e2e e2e-debug "$1" "${guest[@]}" --module "$module" --timeout 3000 -- "$1/guest/e2e.sh" reduced
 }

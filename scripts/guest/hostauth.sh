@@ -108,7 +108,7 @@ group_mounts()
 	return $status
 }
 
-# Diffie-Hellman: disabled, by default, and required. The kernel in User-Mode Linux has none.
+# Diffie-Hellman: disabled, by default, and required. A kernel may have none.
 auth_groups()
 {
 	local status=0 name=ffdhe3072
