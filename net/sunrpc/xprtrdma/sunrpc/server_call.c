@@ -108,7 +108,7 @@ rpcrdma_svc_queue(struct rpcrdma_svc_conn *conn,
 	spin_lock(&conn->lock);
 	queue(&conn->queue, call);
 	known = rpcrdma_pending_conn_known(&conn->pending);
-	/* Pairs with the barrier in rpcrdma_svc_next(). */
+	/* Pairs with the barrier in rpcrdma_svc_recheck(). */
 	smp_mb__before_atomic();
 	if (known)
 		set_bit(XPT_DATA, &conn->xprt.xpt_flags);
@@ -405,34 +405,37 @@ rpcrdma_svc_dequeue(struct rpcrdma_svc_conn *conn)
 }
 
 /*
+ * After XPT_DATA has been cleared, set it again if messages have arrived, or with @calls,
+ * if a Call waits: no thread must wake up in vain, and no message may be left without a
+ * wakeup.
+ */
+static __always_inline void rpcrdma_svc_recheck(struct rpcrdma_svc_conn *conn,
+						bool calls)
+{
+	smp_mb__after_atomic();
+	if (rpcrdma_ep_has_messages(conn->ep) ||
+	    (calls && rpcrdma_calls_any(&conn->queue)))
+		set_bit(XPT_DATA, &conn->xprt.xpt_flags);
+}
+
+/*
  * Return the Call that a thread processes next, as rpcrdma_svc_dequeue() does, or NULL.
  * Fast path: the Call has just arrived and is not queued. It may overtake Calls that are
  * being pulled. Caller holds XPT_BUSY.
  */
 static struct rpcrdma_recv *rpcrdma_svc_next(struct rpcrdma_svc_conn *conn)
 {
-	unsigned long *flags = &conn->xprt.xpt_flags;
-	struct rpcrdma_recv *rv;
-	bool refused = false;
+	struct rpcrdma_recv *rv = rpcrdma_svc_poll_call(conn);
 
-	rv = rpcrdma_svc_poll_call(conn);
-	if (rv || !rpcrdma_calls_any(&conn->queue)) {
-		clear_bit(XPT_DATA, flags);
-	} else {
+	if (!rv && rpcrdma_calls_any(&conn->queue)) {
 		rv = rpcrdma_svc_dequeue(conn);
-		if (test_bit(XPT_DATA, flags))
-			return rv;
-		/* The Calls in the queue wait for memory. */
-		refused = !rv;
+		/* If none was returned, the Calls in the queue wait for memory. */
+		if (!test_bit(XPT_DATA, &conn->xprt.xpt_flags))
+			rpcrdma_svc_recheck(conn, rv);
+		return rv;
 	}
-	/*
-	 * After the barrier, check again: no thread must wake up in vain, and no
-	 * message may be left without a wakeup.
-	 */
-	smp_mb__after_atomic();
-	if (rpcrdma_ep_has_messages(conn->ep) ||
-	    (!refused && rpcrdma_calls_any(&conn->queue)))
-		set_bit(XPT_DATA, flags);
+	clear_bit(XPT_DATA, &conn->xprt.xpt_flags);
+	rpcrdma_svc_recheck(conn, true);
 	return rv;
 }
 
