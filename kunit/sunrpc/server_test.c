@@ -422,9 +422,7 @@ static int server_live_suite_init(struct kunit_suite *suite)
 	if (rc)
 		return rc;
 	rpcrdma_svc_wq = rpcrdma_wq;
-	rpcrdma_svc_call_cache = KMEM_CACHE(rpcrdma_svc_call, 0);
-	if (!rpcrdma_svc_call_cache ||
-	    percpu_counter_init(&svcrdma_stat_recv, 0, GFP_KERNEL) ||
+	if (percpu_counter_init(&svcrdma_stat_recv, 0, GFP_KERNEL) ||
 	    percpu_counter_init(&svcrdma_stat_read, 0, GFP_KERNEL) ||
 	    percpu_counter_init(&svcrdma_stat_sq_starve, 0, GFP_KERNEL))
 		rc = -ENOMEM;
@@ -436,8 +434,6 @@ static void server_live_suite_exit(struct kunit_suite *suite)
 	percpu_counter_destroy(&svcrdma_stat_sq_starve);
 	percpu_counter_destroy(&svcrdma_stat_read);
 	percpu_counter_destroy(&svcrdma_stat_recv);
-	kmem_cache_destroy(rpcrdma_svc_call_cache);
-	rpcrdma_svc_call_cache = NULL;
 	rpcrdma_svc_wq = NULL;
 	loop_suite_exit(suite);
 }

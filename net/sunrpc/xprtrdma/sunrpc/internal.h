@@ -54,16 +54,16 @@ struct rpcrdma_svc_conn {
 struct rpcrdma_svc_call {
 	struct rpcrdma_svc_conn	*conn;
 	/* Read chunks */
-	struct page		**pages;	/* pulled into */
-	u32			nr_pages;
-	bool			early;		/* charged to conn->queue.early_octets */
+	u32			nr_pages;	/* in @pages: those of the Call */
 	u32			octets;		/* bytes in these pages */
 	u32			held;		/* bytes charged for them */
+	bool			early;		/* charged to conn->queue.early_octets */
 	bool			item_only;	/* one item, page-aligned */
 	/* Results that may be sent in Write chunks, as the service reported them */
-	ktime_t			pass;		/* rq_stime at that time */
 	u32			nr_items;
+	ktime_t			pass;		/* rq_stime at that time */
 	struct rpcrdma_item	items[RPCRDMA_MAX_WRITE_CHUNKS];
+	struct page		*pages[];	/* pulled into */
 };
 
 static inline struct rpcrdma_svc_conn *to_svc_conn(struct svc_xprt *xprt)
@@ -72,32 +72,34 @@ static inline struct rpcrdma_svc_conn *to_svc_conn(struct svc_xprt *xprt)
 }
 
 /* server_pages.c */
-extern struct kmem_cache *rpcrdma_svc_call_cache;
 extern struct workqueue_struct *rpcrdma_svc_wq;
-/* Allocate the state of a Call with chunks. Return NULL if out of memory. */
+/*
+ * Allocate the state of a Call with chunks, with space for @nr pages to pull into. Return
+ * NULL if out of memory.
+ */
 struct rpcrdma_svc_call *
 rpcrdma_svc_call_alloc(struct rpcrdma_svc_conn *conn, struct rpcrdma_recv *rv,
-		       gfp_t gfp);
+		       u32 nr, gfp_t gfp);
 /* Free the state of the Call in @rv, if there is one, and its pages. */
 void rpcrdma_svc_call_free(struct rpcrdma_recv *rv);
 /* Release everything that a Call holds. Process context. */
 void rpcrdma_svc_call_release(struct rpcrdma_recv *rv);
 /* Return true if the quota of @user, a connection, has @octets for a Call. */
 bool rpcrdma_svc_call_room(void *user, u64 octets);
-/* Exchange pulled pages for the same number of @pages of a thread. */
+/* Exchange pulled pages, which leave the Call, for the same number of @pages of a thread. */
 void rpcrdma_svc_swap_pages(struct rpcrdma_recv *rv, struct page **pages);
 /*
- * Allocate pages for a Call, which no thread has received yet, without waiting, and charge
- * them. Return false if the engine decides that it waits for a thread, or if there are not
+ * Allocate @nr pages for a Call, which no thread has received yet, without waiting, and
+ * charge them. Return false if the engine decides that it waits for a thread, or if there are not
  * enough; the Call then has the pages that were available.
  */
-bool rpcrdma_svc_early_pages(struct rpcrdma_recv *rv);
+bool rpcrdma_svc_early_pages(struct rpcrdma_recv *rv, u32 nr);
 /*
- * Use spare pages for a Call, and if there are too few, pages of @rqstp, which sunrpc
+ * Use @nr spare pages for a Call, and if there are too few, pages of @rqstp, which sunrpc
  * refills. Charge them.
  */
 void rpcrdma_svc_take_pages(struct svc_rqst *rqstp,
-			    struct rpcrdma_svc_call *call);
+			    struct rpcrdma_svc_call *call, u32 nr);
 void rpcrdma_svc_spare_init(struct rpcrdma_svc_conn *conn);
 /* Free the spare pages, after the last Call has been pulled. */
 void rpcrdma_svc_spare_free(struct rpcrdma_svc_conn *conn);

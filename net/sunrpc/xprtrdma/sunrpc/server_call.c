@@ -144,31 +144,27 @@ static void rpcrdma_svc_pulled(struct rpcrdma_rw *rw, bool ok)
  * Return: 0; -E2BIG if the data is larger than @max_pages; or another negative errno.
  * On error the caller keeps @rv.
  */
-static int rpcrdma_svc_pull(struct rpcrdma_svc_conn *conn,
-			    struct rpcrdma_recv *rv,
-			    struct rpcrdma_call_pull pull,
-			    struct svc_rqst *rqstp, u32 max_pages)
+static __always_inline int
+rpcrdma_svc_pull(struct rpcrdma_svc_conn *conn, struct rpcrdma_recv *rv,
+		 struct rpcrdma_call_pull pull, struct svc_rqst *rqstp,
+		 u32 max_pages)
 {
 	gfp_t gfp = rqstp ? GFP_KERNEL : GFP_NOWAIT | __GFP_NOWARN;
 	struct rpcrdma_svc_call *call;
 	u32 nr;
 	int rc;
 
-	call = rpcrdma_svc_call_alloc(conn, rv, gfp);
-	if (!call)
+	if (unlikely(pull.octets > (u64)max_pages << PAGE_SHIFT))
+		return -E2BIG;
+	nr = DIV_ROUND_UP((u32)pull.octets, PAGE_SIZE);
+	call = rpcrdma_svc_call_alloc(conn, rv, nr, gfp);
+	if (unlikely(!call))
 		return -ENOMEM;
 	call->item_only = pull.item;
-	if (pull.octets > (u64)max_pages << PAGE_SHIFT)
-		return -E2BIG;
 	call->octets = pull.octets;
-	nr = DIV_ROUND_UP(call->octets, PAGE_SIZE);
-	call->pages = kmalloc_array(nr, sizeof(*call->pages), gfp);
-	if (!call->pages)
-		return -ENOMEM;
-	call->nr_pages = nr;
 	if (rqstp)
-		rpcrdma_svc_take_pages(rqstp, call);
-	else if (!rpcrdma_svc_early_pages(rv))
+		rpcrdma_svc_take_pages(rqstp, call, nr);
+	else if (unlikely(!rpcrdma_svc_early_pages(rv, nr)))
 		return -ENOMEM;
 
 	rc = rpcrdma_call_pull(rv, pull.item, call->pages, call->octets, gfp,
@@ -176,6 +172,15 @@ static int rpcrdma_svc_pull(struct rpcrdma_svc_conn *conn,
 	if (likely(!rc))
 		percpu_counter_inc(&svcrdma_stat_read);
 	return rc;
+}
+
+/* The same for a service thread. */
+static noinline int rpcrdma_svc_pull_late(struct rpcrdma_svc_conn *conn,
+					  struct rpcrdma_recv *rv,
+					  struct svc_rqst *rqstp)
+{
+	return rpcrdma_svc_pull(conn, rv, rpcrdma_svc_to_pull(rv), rqstp,
+				rpcrdma_rqst_arg_pages(rqstp));
 }
 
 /*
@@ -236,16 +241,14 @@ static bool rpcrdma_svc_arg_pulled(struct rpcrdma_svc_conn *conn,
 {
 	struct rpcrdma_svc_call *call = rv->priv;
 	struct xdr_buf *arg = &rqstp->rq_arg;
+	u32 nr = call->nr_pages, position, xid;
 	enum rpcrdma_refusal refusal;
-	u32 position, xid;
 
-	if (call->nr_pages > rpcrdma_rqst_arg_pages(rqstp)) {
+	if (nr > rpcrdma_rqst_arg_pages(rqstp)) {
 		rpcrdma_svc_call_failed(conn, rv, -E2BIG, NULL);
 		return false;
 	}
 	rpcrdma_svc_swap_pages(rv, rqstp->rq_pages);
-	kfree(call->pages);
-	call->pages = NULL;
 
 	if (call->item_only) {
 		position = rv->rx.lists.reads[0].position;
@@ -258,7 +261,7 @@ static bool rpcrdma_svc_arg_pulled(struct rpcrdma_svc_conn *conn,
 		arg->len = rv->payload_len + arg->page_len;
 		rpcrdma_pages_fill(rqstp->rq_pages, call->octets, NULL,
 				   xdr_pad_size(call->octets));
-		rpcrdma_svc_respages(rqstp, call->nr_pages);
+		rpcrdma_svc_respages(rqstp, nr);
 		return true;
 	}
 
@@ -554,15 +557,14 @@ int rpcrdma_svc_recvfrom(struct svc_rqst *rqstp)
 	if (rpcrdma_call_must_pull(&rv->queued)) {
 		rpcrdma_send_put(rv->send);
 		rv->send = NULL;
-		rc = rpcrdma_svc_pull(conn, rv, rpcrdma_svc_to_pull(rv), rqstp,
-				      rpcrdma_rqst_arg_pages(rqstp));
+		rc = rpcrdma_svc_pull_late(conn, rv, rqstp);
 		if (rc)
 			rpcrdma_svc_call_failed(conn, rv, rc,
 						"no resources to pull a Call's data");
 		return 0;
 	}
 	if (rv->rx.lists.nr_writes &&
-	    !rpcrdma_svc_call_alloc(conn, rv, GFP_KERNEL)) {
+	    !rpcrdma_svc_call_alloc(conn, rv, 0, GFP_KERNEL)) {
 		rpcrdma_svc_call_failed(conn, rv, -ENOMEM,
 					"no memory for a received Call");
 		return 0;

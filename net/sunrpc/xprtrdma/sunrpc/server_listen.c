@@ -497,14 +497,11 @@ static const struct svc_xprt_ops rpcrdma_svc_listener_ops = {
 
 int rpcrdma_server_init(void)
 {
-	int rc = -ENOMEM;
+	int rc;
 
-	rpcrdma_svc_call_cache = KMEM_CACHE(rpcrdma_svc_call, 0);
-	if (!rpcrdma_svc_call_cache)
-		return rc;
 	rpcrdma_svc_wq = alloc_workqueue("svcrdma", WQ_UNBOUND, 0);
 	if (!rpcrdma_svc_wq)
-		goto out_cache;
+		return -ENOMEM;
 	rc = xprt_register_transport(&rpcrdma_server_bc_class);
 	if (rc)
 		goto out_wq;
@@ -517,8 +514,6 @@ out_bc:
 	xprt_unregister_transport(&rpcrdma_server_bc_class);
 out_wq:
 	destroy_workqueue(rpcrdma_svc_wq);
-out_cache:
-	kmem_cache_destroy(rpcrdma_svc_call_cache);
 	return rc;
 }
 
@@ -528,5 +523,4 @@ void rpcrdma_server_exit(void)
 	xprt_unregister_transport(&rpcrdma_server_bc_class);
 	/* Runs the queued work; no more is queued. */
 	destroy_workqueue(rpcrdma_svc_wq);
-	kmem_cache_destroy(rpcrdma_svc_call_cache);
 }

@@ -6,7 +6,7 @@
  * Operation
  *
  * A Call with Read or Write chunks has a struct rpcrdma_svc_call in addition to its
- * Receive. Pages to pull into are first taken from the spare pages of the connection.
+ * Receive, in one allocation with the array of its pages. Pages to pull into are first taken from the spare pages of the connection.
  * If there are too few, a pull ahead of the threads allocates the others without
  * waiting, and a pull by a service thread uses pages of that thread, which sunrpc
  * refills. When a thread receives the complete Call, the pulled pages replace pages of
@@ -51,19 +51,24 @@
 enum { RPCRDMA_SVC_TRIM = 64 };
 #define RPCRDMA_SVC_TRIM_DELAY	(HZ / 2)
 
-struct kmem_cache *rpcrdma_svc_call_cache;
 struct workqueue_struct *rpcrdma_svc_wq;
 
 struct rpcrdma_svc_call *
 rpcrdma_svc_call_alloc(struct rpcrdma_svc_conn *conn, struct rpcrdma_recv *rv,
-		       gfp_t gfp)
+		       u32 nr, gfp_t gfp)
 {
 	struct rpcrdma_svc_call *call;
 
-	call = kmem_cache_zalloc(rpcrdma_svc_call_cache, gfp);
-	if (call)
-		call->conn = conn;
+	call = kmalloc(struct_size(call, pages, nr), gfp);
 	rv->priv = call;
+	if (unlikely(!call))
+		return NULL;
+	call->conn = conn;
+	call->nr_pages = 0;
+	call->held = 0;
+	call->early = false;
+	call->nr_items = 0;
+	call->pass = 0;
 	return call;
 }
 
@@ -88,11 +93,10 @@ void rpcrdma_svc_call_free(struct rpcrdma_recv *rv)
 		rpcrdma_calls_early_end(&call->conn->queue, &rv->queued);
 		spin_unlock(&call->conn->lock);
 	}
-	if (call->pages && call->nr_pages)
+	if (call->nr_pages)
 		release_pages(call->pages, call->nr_pages);
-	kfree(call->pages);
 	rpcrdma_svc_call_give(call);
-	kmem_cache_free(rpcrdma_svc_call_cache, call);
+	kfree(call);
 }
 
 void rpcrdma_svc_call_release(struct rpcrdma_recv *rv)
@@ -121,11 +125,11 @@ static void rpcrdma_svc_spare_alloc(struct rpcrdma_svc_conn *conn)
 	kvfree(spare);
 }
 
-/* Use spare pages for @call. Return their number. Caller holds conn->lock. */
+/* Use up to @want spare pages for @call. Return their number. Caller holds conn->lock. */
 static u32 rpcrdma_svc_spare_take(struct rpcrdma_svc_conn *conn,
-				  struct rpcrdma_svc_call *call)
+				  struct rpcrdma_svc_call *call, u32 want)
 {
-	u32 nr = rpcrdma_spare_take(&conn->nr_spare, call->nr_pages);
+	u32 nr = rpcrdma_spare_take(&conn->nr_spare, want);
 
 	if (nr)
 		memcpy(call->pages, conn->spare + conn->nr_spare.nr,
@@ -198,8 +202,8 @@ void rpcrdma_svc_swap_pages(struct rpcrdma_recv *rv, struct page **pages)
 {
 	struct rpcrdma_svc_call *call = rv->priv;
 	struct rpcrdma_svc_conn *conn = call->conn;
+	u32 nr = call->nr_pages, kept = 0;
 	bool large = false;
-	u32 kept = 0;
 
 	rpcrdma_svc_spare_alloc(conn);
 	spin_lock(&conn->lock);
@@ -207,7 +211,7 @@ void rpcrdma_svc_swap_pages(struct rpcrdma_recv *rv, struct page **pages)
 		rpcrdma_calls_early_end(&conn->queue, &rv->queued);
 	call->early = false;
 	if (likely(conn->spare)) {
-		kept = rpcrdma_spare_put(&conn->nr_spare, call->nr_pages);
+		kept = rpcrdma_spare_put(&conn->nr_spare, nr);
 		memcpy(conn->spare + conn->nr_spare.nr - kept, pages,
 		       kept * sizeof(*pages));
 		large = rpcrdma_spare_is_large(&conn->nr_spare);
@@ -216,9 +220,10 @@ void rpcrdma_svc_swap_pages(struct rpcrdma_recv *rv, struct page **pages)
 	if (large && !delayed_work_pending(&conn->spare_work))
 		queue_delayed_work(rpcrdma_svc_wq, &conn->spare_work,
 				   RPCRDMA_SVC_TRIM_DELAY);
-	if (kept < call->nr_pages)
-		release_pages(pages + kept, call->nr_pages - kept);
-	memcpy(pages, call->pages, call->nr_pages * sizeof(*pages));
+	if (kept < nr)
+		release_pages(pages + kept, nr - kept);
+	memcpy(pages, call->pages, nr * sizeof(*pages));
+	call->nr_pages = 0;
 	rpcrdma_svc_call_give(call);
 }
 
@@ -230,11 +235,11 @@ static bool rpcrdma_svc_early_room(void *user, u64 octets)
 	return rpcrdma_ep_quota_take(conn->ep, RPCRDMA_QUOTA_CALLS, octets);
 }
 
-bool rpcrdma_svc_early_pages(struct rpcrdma_recv *rv)
+bool rpcrdma_svc_early_pages(struct rpcrdma_recv *rv, u32 nr)
 {
 	struct rpcrdma_svc_call *call = rv->priv;
 	struct rpcrdma_svc_conn *conn = call->conn;
-	u32 i, nr = call->nr_pages, spare = 0;
+	u32 i, spare = 0;
 	struct page *page;
 
 	spin_lock(&conn->lock);
@@ -242,7 +247,7 @@ bool rpcrdma_svc_early_pages(struct rpcrdma_recv *rv)
 					  rpcrdma_svc_early_room, conn);
 	if (call->early) {
 		call->held = nr << PAGE_SHIFT;
-		spare = rpcrdma_svc_spare_take(conn, call);
+		spare = rpcrdma_svc_spare_take(conn, call, nr);
 	}
 	spin_unlock(&conn->lock);
 
@@ -257,15 +262,16 @@ bool rpcrdma_svc_early_pages(struct rpcrdma_recv *rv)
 }
 
 void rpcrdma_svc_take_pages(struct svc_rqst *rqstp,
-			    struct rpcrdma_svc_call *call)
+			    struct rpcrdma_svc_call *call, u32 nr)
 {
 	struct rpcrdma_svc_conn *conn = call->conn;
-	u32 nr, spare;
+	u32 spare;
 
 	spin_lock(&conn->lock);
-	spare = rpcrdma_svc_spare_take(conn, call);
+	spare = rpcrdma_svc_spare_take(conn, call, nr);
 	spin_unlock(&conn->lock);
-	nr = call->nr_pages - spare;
+	call->nr_pages = nr;
+	nr -= spare;
 	memcpy(call->pages + spare, rqstp->rq_pages, nr * sizeof(*call->pages));
 	memset(rqstp->rq_pages, 0, nr * sizeof(*call->pages));
 	rpcrdma_rqst_pages_taken(rqstp, nr);
