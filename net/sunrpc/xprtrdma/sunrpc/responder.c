@@ -93,21 +93,18 @@ rpcrdma_call_reads(struct rpcrdma_recv *rv, const struct rpcrdma_chunk *item,
 	return ERR_PTR(rc);
 }
 
-int rpcrdma_call_pull(struct rpcrdma_recv *rv, const struct rpcrdma_chunk *item,
-		      struct page **pages, u32 octets, gfp_t gfp,
-		      void (*done)(struct rpcrdma_rw *rw, bool ok), void *priv)
+int rpcrdma_call_pull_any(struct rpcrdma_recv *rv,
+			  const struct rpcrdma_chunk *item,
+			  struct page **pages, u32 octets, gfp_t gfp,
+			  void (*done)(struct rpcrdma_rw *rw, bool ok),
+			  void *priv)
 {
 	struct rpcrdma_extent ext = rpcrdma_extent_of_pages(pages, 0, octets);
-	struct rpcrdma_rw *rw = NULL;
+	struct rpcrdma_rw *rw;
 
-	if (likely(item))
-		rw = rpcrdma_rw_one(rpcrdma_recv_ep(rv), DMA_FROM_DEVICE,
-				    &rv->rx.lists, item, &ext, 0, gfp);
-	if (unlikely(!rw)) {
-		rw = rpcrdma_call_reads(rv, item, &ext, gfp);
-		if (IS_ERR(rw))
-			return PTR_ERR(rw);
-	}
+	rw = rpcrdma_call_reads(rv, item, &ext, gfp);
+	if (IS_ERR(rw))
+		return PTR_ERR(rw);
 	rw->priv = priv;
 	rw->done = done;
 	rpcrdma_rw_read(rw);
@@ -280,15 +277,13 @@ struct rpcrdma_rw *rpcrdma_reply_write_one(struct rpcrdma_ep *ep,
 					   const struct rpcrdma_lists *lists,
 					   const struct xdr_buf *res,
 					   u32 length, struct page **pages,
-					   u32 nr, gfp_t gfp)
+					   u32 nr)
 {
-	struct rpcrdma_extent ext =
-		rpcrdma_extent_of_pages(res->pages, res->page_base, length);
 	struct rpcrdma_reply_pages *held;
 	struct rpcrdma_rw *rw;
 
-	rw = rpcrdma_rw_one(ep, DMA_TO_DEVICE, lists, &lists->writes[0], &ext,
-			    struct_size(held, pages, nr), gfp);
+	rw = rpcrdma_rw_write_one(ep, lists, res->pages, res->page_base, length,
+				  struct_size(held, pages, nr));
 	if (unlikely(!rw))
 		return NULL;
 	percpu_counter_inc(&svcrdma_stat_write);

@@ -19,6 +19,12 @@ void rpcrdma_pages_fill(struct page **pages, u32 to, const void *from,
 /* Release @nr pages of a thread, unless all of them have been moved away. */
 void rpcrdma_pages_put(struct page **pages, u32 nr);
 
+/* rpcrdma_call_pull() without a fast path */
+int rpcrdma_call_pull_any(struct rpcrdma_recv *rv,
+			  const struct rpcrdma_chunk *item,
+			  struct page **pages, u32 octets, gfp_t gfp,
+			  void (*done)(struct rpcrdma_rw *rw, bool ok),
+			  void *priv);
 /*
  * Begin to pull the Read chunks of @rv into @pages: @item, or if that is NULL, the
  * complete Call. @octets: bytes of that item or Call. @done is called at the end, with
@@ -26,9 +32,15 @@ void rpcrdma_pages_put(struct page **pages, u32 nr);
  * Context: process context, may sleep.
  * Return: 0, or -ENOMEM or an errno of rpcrdma_rw_add(): @done is not called.
  */
-int rpcrdma_call_pull(struct rpcrdma_recv *rv, const struct rpcrdma_chunk *item,
-		      struct page **pages, u32 octets, gfp_t gfp,
-		      void (*done)(struct rpcrdma_rw *rw, bool ok), void *priv);
+static __always_inline int
+rpcrdma_call_pull(struct rpcrdma_recv *rv, const struct rpcrdma_chunk *item,
+		  struct page **pages, u32 octets, gfp_t gfp,
+		  void (*done)(struct rpcrdma_rw *rw, bool ok), void *priv)
+{
+	if (item && likely(rpcrdma_rw_read_one(rv, item, pages, gfp, done, priv)))
+		return 0;
+	return rpcrdma_call_pull_any(rv, item, pages, octets, gfp, done, priv);
+}
 /*
  * Complete the Call @rv in @pages, in the linear mapping, with the bytes that were not
  * pulled. Return the reason why it is refused, or RPCRDMA_REFUSE_NONE.
@@ -79,7 +91,7 @@ struct rpcrdma_rw *rpcrdma_reply_write_one(struct rpcrdma_ep *ep,
 					   const struct rpcrdma_lists *lists,
 					   const struct xdr_buf *res,
 					   u32 length, struct page **pages,
-					   u32 nr, gfp_t gfp);
+					   u32 nr);
 
 /*
  * Handle the failure @rc to build a Reply of @length bytes. If the Reply can never be

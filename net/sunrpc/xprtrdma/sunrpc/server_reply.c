@@ -220,7 +220,7 @@ rpcrdma_svc_send_one_chunk(struct svc_rqst *rqstp, struct rpcrdma_svc_conn *conn
 		return 1;
 	/* The head's page is not written from. */
 	rw = rpcrdma_reply_write_one(ep, &plan.lists, res, item->length, pages,
-				     rqstp->rq_next_page - pages, GFP_NOFS);
+				     rqstp->rq_next_page - pages);
 	if (unlikely(!rw))
 		return 1;
 	to = s->buf + s->header_len;

@@ -165,17 +165,26 @@ struct rpcrdma_rw *rpcrdma_rw_alloc(struct rpcrdma_ep *ep,
 				    enum dma_data_direction dir, u32 elements,
 				    size_t priv, gfp_t gfp);
 /*
- * Fast path: begin a transfer, like rpcrdma_rw_alloc(), of all bytes of @ext, which is of
- * pages, and as many at the start of @chunk.
- * Return: the transfer; NULL if it needs several parts or MRs, or for any other reason:
- * use rpcrdma_rw_alloc() and rpcrdma_rw_add(), which report it.
+ * Fast path: begin to write, as with rpcrdma_rw_alloc() and GFP_NOFS, @length bytes in
+ * @pages from byte @at on, to the start of the first Write chunk of @lists.
+ * Return: the transfer; NULL if it needs several parts, or for any other reason: use
+ * rpcrdma_rw_alloc() and rpcrdma_rw_add(), which report it.
  */
-struct rpcrdma_rw *rpcrdma_rw_one(struct rpcrdma_ep *ep,
-				  enum dma_data_direction dir,
-				  const struct rpcrdma_lists *lists,
-				  const struct rpcrdma_chunk *chunk,
-				  const struct rpcrdma_extent *ext, size_t priv,
-				  gfp_t gfp);
+struct rpcrdma_rw *rpcrdma_rw_write_one(struct rpcrdma_ep *ep,
+					const struct rpcrdma_lists *lists,
+					struct page **pages, u32 at,
+					u32 length, size_t priv);
+/*
+ * Fast path: read @chunk of @rv into @pages, and call @done at the end, with @priv as
+ * rw->priv.
+ * Return: false if that needs several parts or MRs, or for any other reason: nothing is
+ * read. Use the functions named above, and rpcrdma_rw_read().
+ */
+bool rpcrdma_rw_read_one(struct rpcrdma_recv *rv,
+			 const struct rpcrdma_chunk *chunk,
+			 struct page **pages, gfp_t gfp,
+			 void (*done)(struct rpcrdma_rw *rw, bool ok),
+			 void *priv);
 /* Free an @rw that was not posted; done() is not called. */
 void rpcrdma_rw_free(struct rpcrdma_rw *rw);
 

@@ -268,14 +268,17 @@ int rpcrdma_rw_add(struct rpcrdma_rw *rw, const struct rpcrdma_lists *lists,
 	return rc;
 }
 
-struct rpcrdma_rw *rpcrdma_rw_one(struct rpcrdma_ep *ep,
-				  enum dma_data_direction dir,
-				  const struct rpcrdma_lists *lists,
-				  const struct rpcrdma_chunk *chunk,
-				  const struct rpcrdma_extent *ext, size_t priv,
-				  gfp_t gfp)
+/*
+ * Begin a transfer of the start of @chunk, and of @length bytes in @pages from byte
+ * @at on. Return NULL if it needs several parts or MRs, or for any other reason.
+ */
+static __always_inline struct rpcrdma_rw *
+rpcrdma_rw_one(struct rpcrdma_ep *ep, enum dma_data_direction dir,
+	       const struct rpcrdma_lists *lists,
+	       const struct rpcrdma_chunk *chunk, struct page **pages,
+	       u32 at, u32 length, size_t priv, gfp_t gfp)
 {
-	u32 nents = DIV_ROUND_UP(ext->offset + ext->length, PAGE_SIZE);
+	u32 nents = DIV_ROUND_UP(offset_in_page(at) + length, PAGE_SIZE);
 	struct rpcrdma_segment segment;
 	struct rpcrdma_rw_ctxt *part;
 	struct rpcrdma_rw *rw;
@@ -285,16 +288,15 @@ struct rpcrdma_rw *rpcrdma_rw_one(struct rpcrdma_ep *ep,
 	if (unlikely(nents > RPCRDMA_RW_ELEMENTS ||
 		     !rpcrdma_transfer_one_part(&ep->core.rw,
 						dir == DMA_FROM_DEVICE, lists,
-						chunk, 0, ext->length,
-						&segment)))
+						chunk, 0, length, &segment)))
 		return NULL;
 	rw = rpcrdma_rw_create(ep, dir, struct_size(part, sg, nents), 0, priv,
 			       gfp);
 	if (unlikely(!rw))
 		return NULL;
 	part = rw->first;
-	nents = rpcrdma_sg_of_pages(ext->pages, ext->offset, ext->length,
-				    ep->max_element, part->sg);
+	nents = rpcrdma_sg_of_pages(pages, at, length, ep->max_element,
+				    part->sg);
 	if (unlikely(!nents))
 		goto out_free;
 	part->handle = segment.handle;
@@ -306,12 +308,39 @@ struct rpcrdma_rw *rpcrdma_rw_one(struct rpcrdma_ep *ep,
 	memalloc_nofs_restore(nofs);
 	if (unlikely(wrs < 0))
 		goto out_free;
-	rpcrdma_transfer_only(&rw->core, &part->core, wrs, ext->length);
+	rpcrdma_transfer_only(&rw->core, &part->core, wrs, length);
 	return rw;
 
 out_free:
 	rpcrdma_rw_free(rw);
 	return NULL;
+}
+
+struct rpcrdma_rw *rpcrdma_rw_write_one(struct rpcrdma_ep *ep,
+					const struct rpcrdma_lists *lists,
+					struct page **pages, u32 at,
+					u32 length, size_t priv)
+{
+	return rpcrdma_rw_one(ep, DMA_TO_DEVICE, lists, &lists->writes[0], pages,
+			      at, length, priv, GFP_NOFS);
+}
+
+bool rpcrdma_rw_read_one(struct rpcrdma_recv *rv,
+			 const struct rpcrdma_chunk *chunk,
+			 struct page **pages, gfp_t gfp,
+			 void (*done)(struct rpcrdma_rw *rw, bool ok),
+			 void *priv)
+{
+	struct rpcrdma_rw *rw;
+
+	rw = rpcrdma_rw_one(rpcrdma_recv_ep(rv), DMA_FROM_DEVICE, &rv->rx.lists,
+			    chunk, pages, 0, chunk->length, 0, gfp);
+	if (unlikely(!rw))
+		return false;
+	rw->priv = priv;
+	rw->done = done;
+	rpcrdma_rw_read(rw);
+	return true;
 }
 
 void rpcrdma_port_transfer_ended(struct rpcrdma_transfer *t, bool ok)
