@@ -67,27 +67,29 @@ u32 rpcrdma_sg_of_pages(struct page **pages, u32 at, u32 octets, u32 most,
 			struct scatterlist *sg)
 {
 	u32 offset = offset_in_page(at), end = offset + octets;
+	long i = -(long)DIV_ROUND_UP(end, PAGE_SIZE);
 	struct scatterlist *first = sg;
-	struct page **last;
-
-	pages += at >> PAGE_SHIFT;
-	last = pages + DIV_ROUND_UP(end, PAGE_SIZE);
+	struct page *page, *next;
 
 	/*
 	 * Describe all pages as if they were whole, then correct the first and the
-	 * last element.
+	 * last element. Fast path: one instruction counts pages up to 0, and one
+	 * computes the next page.
 	 */
-	if (unlikely(!*pages))
+	pages += (at >> PAGE_SHIFT) - i;
+	page = pages[i];
+	if (unlikely(!page))
 		return 0;
-	rpcrdma_sg_set(sg, *pages, PAGE_SIZE, 0);
-	while (++pages < last) {
-		if (unlikely(!*pages))
+	rpcrdma_sg_set(sg, page, PAGE_SIZE, 0);
+	for (next = page + 1; ++i; next = page + 1) {
+		page = pages[i];
+		if (unlikely(!page))
 			return 0;
-		if (rpcrdma_page_follows(pages[-1], *pages) &&
+		if (unlikely(rpcrdma_page_follows(next - 1, page)) &&
 		    sg->length < most)
 			sg->length += PAGE_SIZE;
 		else
-			rpcrdma_sg_set(++sg, *pages, PAGE_SIZE, 0);
+			rpcrdma_sg_set(++sg, page, PAGE_SIZE, 0);
 	}
 	sg->length -= -end & ~PAGE_MASK;
 	first->offset = offset;
