@@ -91,8 +91,10 @@ static void mrs_bounced(struct kunit *test)
 static void mrs_gone(struct kunit *test)
 {
 	struct peer *peer = peer_open(test);
+	struct rpcrdma_conn_counters *c;
 	struct memdev_traits t;
 	struct rpcrdma_ep *ep;
+	u64 sent;
 
 	memdev_default_traits(&t);
 	t.mrs_gone = true;
@@ -103,15 +105,25 @@ static void mrs_gone(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ep->core.mrs.pool.made, 0U);
 	KUNIT_EXPECT_GE(test, ep->core.mrs.pool.shortages,
 			(u64)RPCRDMA_POOL_FAILURES);
-	KUNIT_EXPECT_EQ(test, ep->core.conn.counters.read_chunks, 0ULL);
+	c = &ep->core.conn.counters;
+	KUNIT_EXPECT_EQ(test, c->read_chunks, 0ULL);
 
 	/* Once MRs can be allocated again, they are used. */
 	t.mrs_gone = false;
 	memdev_set_traits(loop_memdev, &t);
 	KUNIT_EXPECT_TRUE(test, loop_poll(!rpcrdma_mr_pool_is_starved(
 					&ep->core.mrs.pool)));
+	sent = c->bytes_sent;
 	KUNIT_EXPECT_EQ(test, peer_call(test, 4, 50003, 0, true), 0);
-	KUNIT_EXPECT_EQ(test, ep->core.conn.counters.read_chunks, 1ULL);
+	KUNIT_EXPECT_EQ(test, c->read_chunks, 1ULL);
+	KUNIT_EXPECT_EQ(test, c->write_chunks, 0ULL);
+	/* The bytes in the chunk are counted as sent, those of a result are not. */
+	KUNIT_EXPECT_GE(test, c->bytes_sent - sent, 50003ULL);
+	sent = c->bytes_sent;
+	KUNIT_EXPECT_EQ(test, peer_call(test, 4, 0, 60001, true), 0);
+	KUNIT_EXPECT_EQ(test, c->read_chunks, 1ULL);
+	KUNIT_EXPECT_EQ(test, c->write_chunks, 1ULL);
+	KUNIT_EXPECT_LT(test, c->bytes_sent - sent, 50003ULL);
 	rpcrdma_ep_put(ep);
 	KUNIT_EXPECT_EQ(test, atomic_read(&peer->connected), 1);
 }

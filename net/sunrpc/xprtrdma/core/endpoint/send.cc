@@ -116,12 +116,15 @@ plan_only_item(rpcrdma_ep_core *core, rpcrdma_rpc *rpc,
 	       plan_item(&core->conn, *item, plan);
 }
 
-/* rpcrdma_core_send_call() under the lock */
+/*
+ * rpcrdma_core_send_call() under the lock. @one: @lists have one segment, in a Read chunk
+ * or a Write chunk
+ */
 [[gnu::always_inline]] inline int post_call(rpcrdma_ep_core *core,
 					    rpcrdma_send *s, list_head *mrs,
 					    enum rpcrdma_format format,
 					    const rpcrdma_lists *lists,
-					    rpcrdma_xact *x)
+					    rpcrdma_xact *x, bool one)
 {
 	int rc;
 
@@ -130,7 +133,7 @@ plan_only_item(rpcrdma_ep_core *core, rpcrdma_rpc *rpc,
 	prepare_send(s, RPCRDMA_WORK_CALL, 0);
 	s->work.wrs.nr += count_mrs(mrs);
 	rc = call_status(core, sq_call(&core->conn, &core->sq, &s->work.wrs,
-				       s->buf, format, lists));
+				       s->buf, format, lists, one));
 	if (rc) [[unlikely]]
 		return rc;
 	core->call_send = pop_send(core);
@@ -150,10 +153,10 @@ plan_only_item(rpcrdma_ep_core *core, rpcrdma_rpc *rpc,
 					    rpcrdma_send *s, list_head *mrs,
 					    enum rpcrdma_format format,
 					    const rpcrdma_lists *lists,
-					    rpcrdma_xact *x)
+					    rpcrdma_xact *x, bool one)
 {
 	const bool alone = rpcrdma_port_lock_to_send(core, RPCRDMA_KIND_CALL);
-	const int rc = post_call(core, s, mrs, format, lists, x);
+	const int rc = post_call(core, s, mrs, format, lists, x, one);
 	const u32 todo = rpcrdma_core_take_todo(core);
 
 	rpcrdma_port_unlock_sent(core, alone);
@@ -177,7 +180,8 @@ plan_only_item(rpcrdma_ep_core *core, rpcrdma_rpc *rpc,
 		return rc;
 	rpcrdma_port_call_copy(core, rpc, plan,
 			       static_cast<u8 *>(s->buf) + s->header_len);
-	return send_call(core, s, nullptr, RPCRDMA_INLINE, nullptr, &rpc->x);
+	return send_call(core, s, nullptr, RPCRDMA_INLINE, nullptr, &rpc->x,
+			 false);
 }
 
 /* Send a Call, the only chunk of which is @item, after its memory is mapped to one MR. */
@@ -199,7 +203,8 @@ send_mapped_item(rpcrdma_ep_core *core, rpcrdma_rpc *rpc, u32 xid,
 		return rc;
 	rpcrdma_port_call_copy(core, rpc, plan,
 			       static_cast<u8 *>(s->buf) + s->header_len);
-	return send_call(core, s, &rpc->mrs, RPCRDMA_INLINE, lists, &rpc->x);
+	return send_call(core, s, &rpc->mrs, RPCRDMA_INLINE, lists, &rpc->x,
+			 true);
 }
 
 /* Send a Call in several messages, each of which gets a context when it is sent. */
@@ -239,7 +244,7 @@ int send_mapped(rpcrdma_ep_core *core, rpcrdma_rpc *rpc, u32 xid,
 		rpcrdma_port_call_copy(core, rpc, plan,
 				       static_cast<u8 *>(s->buf) +
 					       s->header_len);
-	return send_call(core, s, mrs, format, lists, &rpc->x);
+	return send_call(core, s, mrs, format, lists, &rpc->x, false);
 }
 
 /* Map the chunks of a Call, and send it. If it is not sent, none of them is mapped. */
@@ -425,7 +430,7 @@ int rpcrdma_core_send_call(struct rpcrdma_ep_core *core, struct rpcrdma_send *s,
 			   const struct rpcrdma_lists *lists,
 			   struct rpcrdma_xact *x)
 {
-	return send_call(core, s, mrs, format, lists, x);
+	return send_call(core, s, mrs, format, lists, x, false);
 }
 
 int rpcrdma_core_send_reply(struct rpcrdma_ep_core *core,

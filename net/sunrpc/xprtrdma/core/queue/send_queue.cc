@@ -125,7 +125,7 @@ enum rpcrdma_sq_answer rpcrdma_sq_call(struct rpcrdma_conn *conn,
 				       enum rpcrdma_format format,
 				       const struct rpcrdma_lists *lists)
 {
-	return sq_call(conn, sq, wrs, header, format, lists);
+	return sq_call(conn, sq, wrs, header, format, lists, false);
 }
 
 enum rpcrdma_sq_answer

@@ -9,6 +9,7 @@
 #include "../conn/credits.hh"
 #include "../conn/stamp.hh"
 #include "../wire/list_codec.hh"
+#include "../wire/one_chunk.hh"
 
 namespace rpcrdma
 {
@@ -62,11 +63,11 @@ sq_reply(struct rpcrdma_conn *conn, struct rpcrdma_sq *sq,
 	return RPCRDMA_SQ_WAIT;
 }
 
-/* rpcrdma_sq_call() */
+/* rpcrdma_sq_call(); @one: has_one_segment() is known to be true of @lists */
 [[gnu::always_inline]] static inline enum rpcrdma_sq_answer
 sq_call(struct rpcrdma_conn *conn, struct rpcrdma_sq *sq,
 	struct rpcrdma_wrs *wrs, void *header, enum rpcrdma_format format,
-	const struct rpcrdma_lists *lists)
+	const struct rpcrdma_lists *lists, bool one)
 {
 	if (!rpcrdma_sq_fits(sq, wrs->nr))
 		return RPCRDMA_SQ_NEVER;
@@ -77,8 +78,11 @@ sq_call(struct rpcrdma_conn *conn, struct rpcrdma_sq *sq,
 	sq->contexts--;
 	stamp_whole(conn, RPCRDMA_KIND_CALL, header);
 	rpcrdma_sq_charge(sq, wrs);
-	count_complete(conn, RPCRDMA_KIND_CALL, format, lists,
-		       &conn->counters.bytes_sent);
+	if (one)
+		count_one(conn, false, lists, &conn->counters.bytes_sent);
+	else
+		count_complete(conn, RPCRDMA_KIND_CALL, format, lists,
+			       &conn->counters.bytes_sent);
 	return RPCRDMA_SQ_GO;
 }
 
