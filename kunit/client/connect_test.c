@@ -109,6 +109,48 @@ static void connect_swap(struct kunit *test)
 	xprt->ops->disable_swap(xprt);
 }
 
+/*
+ * The server denies host authentication. This ends the RPCs of a mount, which use the first
+ * transport of its RPC client. Another one (nconnect) first connects for an RPC of a file,
+ * which waits until the server has a secret again.
+ */
+static void connect_denied(struct kunit *test)
+{
+	struct rpc_message msg = { .rpc_proc = &peer_procs[1] };
+	u32 was = rpcrdma_settings.host_auth;
+	struct peer *peer = test->priv;
+	struct rpc_xprt *xprt;
+	struct peer_task t;
+	u64 failed;
+
+	rpcrdma_settings.host_auth = RPCRDMA_AUTH_NONE;
+	peer->params.auth = RPCRDMA_AUTH_REQUIRE;
+	peer_open(test);
+	xprt = rcu_access_pointer(peer->clnt->cl_xprt);
+	t.rpc = peer_rpc_alloc(0, 0, 0, false);
+	KUNIT_ASSERT_NOT_NULL(test, t.rpc);
+	msg.rpc_argp = t.rpc;
+	msg.rpc_resp = t.rpc;
+	if (rpcrdma_xprt_is_main(xprt))
+		KUNIT_EXPECT_EQ(test, rpc_call_sync(peer->clnt, &msg, RPC_TASK_SOFTCONN),
+				-EACCES);
+#ifdef HAVE_XPRT_CLASS_MEMBER
+	xprt->main = false;
+#endif
+	failed = rpcrdma_counted(&init_net, RPCRDMA_COUNT_CONNECTS_FAILED);
+	t.task = peer_start(peer, t.rpc);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(t.task));
+	KUNIT_EXPECT_TRUE(test, loop_poll(rpcrdma_counted(&init_net,
+							  RPCRDMA_COUNT_CONNECTS_FAILED) >
+					  failed));
+	peer->params.auth = RPCRDMA_AUTH_NONE;
+	rpc_wait_for_completion_task(t.task);
+	KUNIT_EXPECT_EQ(test, t.task->tk_status, 0);
+	rpc_put_task(t.task);
+	peer_rpc_free(t.rpc);
+	rpcrdma_settings.host_auth = was;
+}
+
 /* Concurrent writes never set the lowest version higher than the highest. */
 static void connect_versions_do_not_cross(struct kunit *test)
 {
@@ -120,6 +162,7 @@ static void connect_versions_do_not_cross(struct kunit *test)
 
 static struct kunit_case connect_cases[] = {
 	KUNIT_CASE(connect_swap),
+	KUNIT_CASE(connect_denied),
 	KUNIT_CASE(connect_versions_do_not_cross),
 	KUNIT_CASE(connect_backoff),
 	{}

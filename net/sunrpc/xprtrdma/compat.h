@@ -187,6 +187,19 @@ static inline void rpcrdma_xprt_set_class(struct rpc_xprt *xprt,
 #endif
 }
 
+/*
+ * Return true if @xprt is the first transport of its RPC client, which connects before the
+ * client is used. On kernels that do not mark it, return false.
+ */
+static inline bool rpcrdma_xprt_is_main(const struct rpc_xprt *xprt)
+{
+#ifdef HAVE_XPRT_CLASS_MEMBER
+	return xprt->main;
+#else
+	return false;
+#endif
+}
+
 /* Memory reclaim may wait for the RPC that the caller works for. */
 #ifndef HAVE_RPC_TASK_GFP_MASK
 static inline gfp_t rpc_task_gfp_mask(void)

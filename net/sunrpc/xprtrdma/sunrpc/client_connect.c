@@ -42,6 +42,7 @@
 #include <linux/sunrpc/addr.h>
 #include <linux/sunrpc/clnt.h>
 
+#include "../compat.h"
 #include "client.h"
 #include "client_bc.h"
 #include "netlink.h"
@@ -238,6 +239,15 @@ static void rpcrdma_client_choose(struct rpcrdma_client *client,
 				  identified);
 }
 
+/*
+ * Return true if no file depends on the transport yet. Further transports of an RPC client
+ * (nconnect) first connect when an RPC of a file is sent over them.
+ */
+static bool rpcrdma_client_is_new(const struct rpc_xprt *xprt)
+{
+	return !xprt->stat.connect_count && rpcrdma_xprt_is_main(xprt);
+}
+
 static struct rpcrdma_ep *rpcrdma_client_try(struct rpcrdma_client *client,
 					     const struct rpcrdma_client_trial *t)
 {
@@ -251,7 +261,7 @@ static struct rpcrdma_ep *rpcrdma_client_try(struct rpcrdma_client *client,
 		src = (struct sockaddr *)&client->srcaddr;
 	if (rpcrdma_client_swaps(client))
 		how |= RPCRDMA_CONNECT_RESERVES;
-	if (!xprt->stat.connect_count)
+	if (rpcrdma_client_is_new(xprt))
 		how |= RPCRDMA_CONNECT_FIRST;
 	ep = rpcrdma_ep_connect(xprt->xprt_net, (struct sockaddr *)&xprt->addr,
 				src, &t->params, &rpcrdma_client_ep_ops, client,
@@ -324,7 +334,7 @@ void rpcrdma_client_reconnect(struct rpcrdma_client *client, bool close)
 	struct rpc_xprt *xprt = &client->requester.xprt;
 	struct rpcrdma_reconnect_walk walk = {
 		.close	= close,
-		.first	= !xprt->stat.connect_count,
+		.first	= rpcrdma_client_is_new(xprt),
 	};
 	struct rpcrdma_reconnect_step step;
 	struct rpcrdma_client_trial trial;

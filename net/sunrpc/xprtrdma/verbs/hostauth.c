@@ -468,7 +468,7 @@ int rpcrdma_auth_setup(struct rpcrdma_ep *ep)
 		return rc;
 	if (rc)
 		return 0;
-	if (ep->first)
+	if (ep->first && !rpcrdma_algs_hashes())
 		rpcrdma_algs_find();
 	ep->core.control.auth = rpcrdma_auth_alloc(ep, own);
 	return ep->core.control.auth ? 0 : -ENOMEM;

@@ -10,8 +10,8 @@
  * memory, that needs the connection. CRYPTO_NOLOAD does not prevent this, because it does
  * not extend to the parts of an HMAC. Therefore rpcrdma_algs_find() looks up the
  * algorithms when no file depends on the connection yet: before the first connection of a
- * client that has a secret, and when a server begins to listen. They are held from then
- * on, and handshakes look up nothing.
+ * client that has a secret, unless they were found before, and when a server begins to
+ * listen. They are held from then on, and handshakes look up nothing.
  *
  * If a secret is added later, or a setting changes, a work item looks the algorithms up.
  * The handshake fails meanwhile, as for lack of memory, and the client tries again.
