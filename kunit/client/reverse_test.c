@@ -505,6 +505,39 @@ static void reverse_not_made(struct kunit *test)
 }
 
 /*
+ * The connection closes, and no service thread has deleted the svc_xprt yet. A callback is
+ * not sent again and again until then.
+ */
+static void reverse_closing(struct kunit *test)
+{
+	struct rpc_message msg = { .rpc_proc = &peer_procs[1] };
+	struct peer *peer = peer_open_reverse(test);
+	struct rpc_xprt *first;
+
+	KUNIT_EXPECT_EQ(test, peer_call_back(test, 0, 0, 0), 0);
+	msg.rpc_argp = peer_rpc_alloc(0, 0, 0, false);
+	KUNIT_ASSERT_NOT_NULL(test, msg.rpc_argp);
+	msg.rpc_resp = msg.rpc_argp;
+	loop_bc_sends = 0;
+	loop_bc_closing = true;
+	KUNIT_EXPECT_EQ(test, rpc_call_sync(peer->callback, &msg,
+					    RPC_TASK_SOFT | RPC_TASK_NOCONNECT),
+			-ENOTCONN);
+	loop_bc_closing = false;
+	KUNIT_EXPECT_GE(test, loop_bc_sends, 1U);
+	KUNIT_EXPECT_LE(test, loop_bc_sends, 3U);
+	peer_rpc_free(msg.rpc_argp);
+
+	/* No other rpc_xprt is set up over it. */
+	first = peer->sxprt.xpt_bc_xprt;
+	peer->sxprt.xpt_bc_xprt = NULL;
+	set_bit(XPT_DEAD, &peer->sxprt.xpt_flags);
+	KUNIT_EXPECT_EQ(test, PTR_ERR_OR_ZERO(peer_setup_again(peer)), -ENOTCONN);
+	peer->sxprt.xpt_bc_xprt = first;
+	peer_close_reverse(test);
+}
+
+/*
  * The server may reuse a session slot while the rpc_rqst of that slot's last Call is
  * still in use. The client therefore accepts more Calls than slots.
  */
@@ -575,6 +608,7 @@ static struct kunit_case reverse_cases[] = {
 	KUNIT_CASE(reverse_service_freed),
 	KUNIT_CASE(reverse_one_transport),
 	KUNIT_CASE(reverse_not_made),
+	KUNIT_CASE(reverse_closing),
 	KUNIT_CASE(reverse_more_than_slots),
 	KUNIT_CASE(reverse_no_memory),
 	{}

@@ -175,6 +175,8 @@ struct rpc_xprt *loop_bc_setup(struct xprt_create *args);
  * True if the reverse direction has put its module reference outside of any work item
  */
 extern bool loop_bc_put_outside;
+extern bool loop_bc_closing;
+extern unsigned int loop_bc_sends;
 /* Set the flags of @rqstp as for a received Call. */
 void loop_svc_set_flags(struct svc_rqst *rqstp);
 /*

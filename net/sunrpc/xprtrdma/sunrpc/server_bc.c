@@ -121,13 +121,18 @@ static int rpcrdma_bc_send_request(struct rpc_rqst *rqst)
 	struct rpcrdma_ep *ep = rpcrdma_server_ep(sxprt);
 	int rc;
 
-	if (test_bit(XPT_DEAD, &sxprt->xpt_flags))
-		return -ENOTCONN;
-	rc = rpcrdma_requester_send(xprt, ep, rqst);
-	if (rc == -ENOTCONN) {
-		rpcrdma_ep_close(ep, "a callback could not be sent");
-		svc_xprt_deferred_close(sxprt);
+	if (test_bit(XPT_DEAD, &sxprt->xpt_flags)) {
+		rc = -ENOTCONN;
+	} else {
+		rc = rpcrdma_requester_send(xprt, ep, rqst);
+		if (rc == -ENOTCONN) {
+			rpcrdma_ep_close(ep, "a callback could not be sent");
+			svc_xprt_deferred_close(sxprt);
+		}
 	}
+	/* sunrpc would send again, without a pause, until a service thread has closed it. */
+	if (rc == -ENOTCONN)
+		xprt_force_disconnect(xprt);
 	return rc;
 }
 
@@ -246,6 +251,8 @@ static struct rpc_xprt *rpcrdma_bc_setup(struct xprt_create *args)
 		return ERR_PTR(-EINVAL);
 	if (args->addrlen > sizeof(xprt->addr))
 		return ERR_PTR(-EBADF);
+	if (test_bit(XPT_DEAD, &sxprt->xpt_flags))
+		return ERR_PTR(-ENOTCONN);
 
 	xprt = xprt_alloc(args->net, sizeof(*bc), 0, slots);
 	if (!xprt)
@@ -290,7 +297,7 @@ static struct rpc_xprt *rpcrdma_bc_setup(struct xprt_create *args)
 		goto out_taken;
 	/* The end of the connection may have looked for it too early. */
 	if (test_bit(XPT_DEAD, &sxprt->xpt_flags))
-		rpcrdma_bc_setup_done(xprt);
+		rpcrdma_bc_close(xprt);
 	return xprt;
 
 out_taken:
