@@ -394,6 +394,9 @@ static int loop_listen(struct rdma_cm_id *id, int backlog)
 {
 	struct rdma_cm_event event = { .event = RDMA_CM_EVENT_DEVICE_REMOVAL };
 
+	/* A work item that listens again shares its workqueue with those of mounts. */
+	if (current_work())
+		loop_check_nofs();
 	loop_listens++;
 	if (!loop_removal_at_listen)
 		return rdma_listen(id, backlog);

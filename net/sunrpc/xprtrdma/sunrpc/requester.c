@@ -231,7 +231,8 @@ void rpcrdma_port_call_copy(struct rpcrdma_ep_core *core, struct rpcrdma_rpc *rp
 
 /* Try to send once. On -EAGAIN write_space() will be called. */
 static __always_inline int rpcrdma_requester_try(struct rpcrdma_requester *r,
-				 struct rpcrdma_ep *ep, struct rpcrdma_req *req)
+						 struct rpcrdma_ep *ep,
+						 struct rpcrdma_req *req)
 {
 	struct rpc_rqst *rqst = &req->rqst;
 	const struct rpcrdma_call_size size = {

@@ -240,7 +240,8 @@ static int rpcrdma_svc_incoming(void *priv, struct rpcrdma_ep *ep)
 
 	if (ep->remote.ss_family != AF_INET && ep->remote.ss_family != AF_INET6)
 		return -EAFNOSUPPORT;
-	conn = kzalloc(sizeof(*conn), GFP_KERNEL);
+	/* A mount of this host may need the connection manager's thread to reconnect. */
+	conn = kzalloc(sizeof(*conn), GFP_NOFS);
 	if (!conn)
 		return -ENOMEM;
 	conn->ep = ep;

@@ -363,11 +363,14 @@ static void rpcrdma_listener_renew(struct work_struct *work)
 	struct rpcrdma_listener *l =
 		container_of(to_delayed_work(work), struct rpcrdma_listener,
 			     renew_work);
+	/* Memory reclaim may wait for a work item that waits for this workqueue. */
+	unsigned int nofs = memalloc_nofs_save();
 
 	mutex_lock(&l->renew_mutex);
 	if (!l->dead)
 		rpcrdma_listener_try(l);
 	mutex_unlock(&l->renew_mutex);
+	memalloc_nofs_restore(nofs);
 }
 
 struct rpcrdma_listener *

@@ -8,9 +8,10 @@
  * The entry for Replies takes ep->lock, makes one call of the core, releases the lock,
  * and runs the actions that the call returned. The core does the same for Calls. The
  * message was built in the buffer of its Send context before, and its memory was
- * mapped, so that the lock is held only to decide and to post. The core refuses a Call that cannot be sent at once, and queues such a
- * Reply (core/endpoint/send.cc). A message that is posted alone on soft-RoCE is posted
- * with bottom halves disabled, so that this thread runs the softirq that sends it.
+ * mapped, so that the lock is held only to decide and to post. The core refuses a Call
+ * that cannot be sent at once, and queues such a Reply (core/endpoint/send.cc). A message
+ * that is posted alone on soft-RoCE is posted with bottom halves disabled, so that this
+ * thread runs the softirq that sends it.
  *
  * The starvation timer is armed only when messages wait, or when a continued Call was
  * dropped. In the first case the connection is closed if the peer grants too few
