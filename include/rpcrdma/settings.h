@@ -43,20 +43,27 @@ struct rpcrdma_settings {
 };
 
 /*
- * A message of 16 KiB in one Send holds 8 KiB of data and the rest of its message. For
- * so few bytes, registering memory would cost more than copying.
+ * Return the default size of a Send and of a Receive, if a page has @page_size bytes. A
+ * message of 16 KiB in one Send holds 8 KiB of data and the rest of its message. For so few
+ * bytes, registering memory would cost more than copying. A client reads whole pages of a
+ * file, even if the file is small. With pages of 16 KiB, the Reply that it has to expect
+ * needs more than 16 KiB. With pages of 64 KiB it would exceed the largest size.
  */
-#define RPCRDMA_DEFAULT_SETTINGS {					\
+#define RPCRDMA_DEFAULT_INLINE(page_size)				\
+	((page_size) == 16384 ? 20480 : 16384)
+
+/* The settings that an administrator has not changed. A page has @page_size bytes. */
+#define RPCRDMA_DEFAULT_SETTINGS(page_size) {				\
 	.slot_table_entries	= 128,					\
-	.max_inline_read	= 16384,				\
-	.max_inline_write	= 16384,				\
+	.max_inline_read	= RPCRDMA_DEFAULT_INLINE(page_size),	\
+	.max_inline_write	= RPCRDMA_DEFAULT_INLINE(page_size),	\
 	.reverse_level		= RDMA2_RVRSDIR_GENL,			\
 	.pull_replies		= 1,					\
 	.min_version		= RPCRDMA_VERS_1,			\
 	.max_version		= RPCRDMA_VERS_2,			\
 	.svc_max_requests	= 64,					\
 	.svc_max_bc_requests	= 2,					\
-	.svc_max_req_size	= 16384,				\
+	.svc_max_req_size	= RPCRDMA_DEFAULT_INLINE(page_size),	\
 	.svc_ord		= 16,					\
 	.svc_expose		= 16 << 20,				\
 	.svc_done_timeout	= 30,					\

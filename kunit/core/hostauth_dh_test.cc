@@ -415,7 +415,7 @@ TEST(HostAuthDh, NotAvailable)
 
 TEST(HostAuthDh, SettingsOfBothRoles)
 {
-	rpcrdma_settings all = RPCRDMA_DEFAULT_SETTINGS;
+	rpcrdma_settings all = RPCRDMA_DEFAULT_SETTINGS(4096);
 	rpcrdma_ep_params p;
 
 	for (u32 mode : { NONE, OFFER, REQUIRE }) {

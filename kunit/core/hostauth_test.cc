@@ -630,7 +630,7 @@ TEST(HostAuth, OnlyTheFirstConnectionEndsRpcs)
 
 TEST(HostAuth, SettingsExcludeVersionOne)
 {
-	rpcrdma_settings all = RPCRDMA_DEFAULT_SETTINGS;
+	rpcrdma_settings all = RPCRDMA_DEFAULT_SETTINGS(4096);
 	rpcrdma_ep_params p;
 
 	rpcrdma_client_params(&all, 8, &p);

@@ -7,7 +7,7 @@
 namespace
 {
 
-constexpr rpcrdma_settings DEFAULTS = RPCRDMA_DEFAULT_SETTINGS;
+constexpr rpcrdma_settings DEFAULTS = RPCRDMA_DEFAULT_SETTINGS(4096);
 
 rpcrdma_range range_of(const rpcrdma_settings &s, u32 rpcrdma_settings::*what)
 {
@@ -103,6 +103,25 @@ TEST(Settings, VersionsDoNotCross)
 					  .high,
 				  2u);
 		}
+	}
+}
+
+/*
+ * A page of 16 KiB and the rest of its Reply have space in one message by default. One of
+ * 64 KiB has in no message.
+ */
+TEST(Settings, MessagesFollowThePageSize)
+{
+	using s = rpcrdma_settings;
+	constexpr rpcrdma_settings larger = RPCRDMA_DEFAULT_SETTINGS(16384);
+	constexpr rpcrdma_settings largest = RPCRDMA_DEFAULT_SETTINGS(65536);
+
+	for (auto what : { &s::max_inline_read, &s::max_inline_write,
+			   &s::svc_max_req_size }) {
+		EXPECT_EQ(DEFAULTS.*what, 16384u);
+		EXPECT_GE(larger.*what, 16384u + 1024);
+		EXPECT_LE(larger.*what, range_of(larger, what).high);
+		EXPECT_EQ(largest.*what, 16384u);
 	}
 }
 

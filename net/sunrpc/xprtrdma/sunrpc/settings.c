@@ -17,7 +17,8 @@
 #include "../compat.h"
 #include "settings.h"
 
-struct rpcrdma_settings rpcrdma_settings = RPCRDMA_DEFAULT_SETTINGS;
+struct rpcrdma_settings rpcrdma_settings =
+	RPCRDMA_DEFAULT_SETTINGS(PAGE_SIZE);
 
 struct percpu_counter svcrdma_stat_read;
 struct percpu_counter svcrdma_stat_recv;
