@@ -73,7 +73,7 @@ compile()
 	elif reason=$(warnings "$log"); then
 		reason=$(head -n 1 <<<"$reason")
 	elif reason=$(find "$to" -name '*.ko' -exec nm -u {} + | unresolved "$dir/build" "$to" | grep -vE '^_*kunit_'); then
-		reason="nobody has $(paste -sd' ' <<<"$reason")"
+		reason="no definition of $(paste -sd' ' <<<"$reason")"
 	else
 		echo "ok $name"
 		return 0

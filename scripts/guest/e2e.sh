@@ -640,7 +640,7 @@ if [ $MODULE_KIND = ours ]; then
 	t auth.revoked-under-load 180 auth_revoked_under_load
 	t auth.groups 90 auth_groups
 	if grep -qx 'name *: dh' /proc/crypto; then
-		# An emulated kernel needs two minutes for the powers.
+		# The checkers of the other kernel find more.
 		if [ $PROFILE != full ]; then
 			t auth.hostile-clients 180 auth_hostile_clients
 			t auth.hostile-servers 240 auth_hostile_servers
