@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * Sending Calls and Replies, in send.cc. "The lock": see endpoint_send.h.
+ * Sending Calls, in send.cc, and Send contexts. "The lock": see endpoint_send.h.
  */
 #ifndef RPCRDMA_ENDPOINT_RPC_H
 #define RPCRDMA_ENDPOINT_RPC_H
@@ -132,38 +132,6 @@ int rpcrdma_core_send_call(struct rpcrdma_ep_core *core, struct rpcrdma_send *s,
 			   struct list_head *mrs, enum rpcrdma_format format,
 			   const struct rpcrdma_lists *lists,
 			   struct rpcrdma_xact *x);
-
-/**
- * rpcrdma_core_send_reply() - post or queue a Reply
- * @core: connection
- * @s: Send context with the Reply; s->exposed is its memory
- * @t: Writes posted before it, or NULL
- * @inv_handle: handle to invalidate at the peer, or 0
- * @format: format of the message
- * @lists: chunk lists of the message
- *
- * The caller then passes the result, core->todo, and whether s->exposed was set to
- * rpcrdma_core_reply_left(), unless all of them are 0.
- * Context: lock held.
- * Return: 0 or -ENOTCONN.
- */
-int rpcrdma_core_send_reply(struct rpcrdma_ep_core *core,
-			    struct rpcrdma_send *s, struct rpcrdma_transfer *t,
-			    u32 inv_handle, enum rpcrdma_format format,
-			    const struct rpcrdma_lists *lists);
-
-/**
- * rpcrdma_core_reply_left() - do what rpcrdma_core_send_reply() has left
- * @s: Send context with the Reply; it and @t are consumed
- * @t: Writes, or NULL
- * @rc: result of rpcrdma_core_send_reply()
- * @todo: RPCRDMA_TODO_*, from rpcrdma_core_take_todo()
- * @exposes: s->exposed was set, so that the teardown was held off
- *
- * Context: no lock held.
- */
-void rpcrdma_core_reply_left(struct rpcrdma_send *s, struct rpcrdma_transfer *t,
-			     int rc, u32 todo, bool exposes);
 
 /**
  * rpcrdma_core_call_refused() - call rpcrdma_call_refused() for a Call of this end

@@ -239,7 +239,9 @@ static bool peer_reply(struct rpcrdma_recv *rv, u32 want, u32 bad)
 		if (!st)
 			goto out_rw;
 		memcpy(st->data, r->octets, inline_len);
-		rpcrdma_send_continued_reply(ep, st, rw, r->plan.inv_handle);
+		rpcrdma_core_send_continued_reply(&ep->core, st,
+						  rw ? &rw->core : NULL,
+						  r->plan.inv_handle);
 	} else {
 		s = peer_send_get(ep);
 		if (!s)
@@ -257,8 +259,9 @@ static bool peer_reply(struct rpcrdma_recv *rv, u32 want, u32 bad)
 		s->len = s->header_len + inline_len;
 		if (exposed)
 			s->exposed = &r->exposed.core;
-		rpcrdma_send_reply(s, rw, r->plan.inv_handle, r->plan.format,
-				   &r->plan.lists);
+		rpcrdma_core_post_reply(&ep->core, s, rw ? &rw->core : NULL,
+					r->plan.inv_handle, r->plan.format,
+					&r->plan.lists);
 	}
 	if (!rw && !exposed)
 		peer_reply_free(r);
@@ -266,7 +269,7 @@ static bool peer_reply(struct rpcrdma_recv *rv, u32 want, u32 bad)
 
 out_rw:
 	if (exposed)
-		rpcrdma_expose_cancel(&r->exposed);
+		rpcrdma_core_expose_cancel(&r->exposed.core);
 	if (rw)
 		rpcrdma_rw_free(rw);
 out_free:

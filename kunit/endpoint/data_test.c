@@ -1,8 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The endpoint: data */
+#include <linux/percpu_counter.h>
 #include <linux/slab.h>
+#include <linux/sunrpc/svc.h>
 #include <rdma/ib_verbs.h>
 
+#include "../../net/sunrpc/xprtrdma/sunrpc/internal.h"
+#include "../../net/sunrpc/xprtrdma/sunrpc/responder.h"
+#include "../../net/sunrpc/xprtrdma/sunrpc/settings.h"
+#include "../lib/pair.h"
 #include "endpoint.h"
 
 static const u32 data_lengths[] = {
@@ -523,6 +529,115 @@ static void data_few_mrs_closed(struct kunit *test)
 	loop_buf_free(&arg);
 }
 
+enum {
+	DATA_ITEM = 5000,
+	DATA_REST = 100,	/* bytes after the item */
+	DATA_PAGES = 1 + 2,	/* of the head; of the other two */
+};
+
+/*
+ * Encode a Reply as a service does: the item, and what follows it, in the pages after the
+ * head's.
+ */
+static struct svc_rqst *data_encode(struct kunit *test, struct rpcrdma_recv *rv,
+				    u32 seed)
+{
+	u32 i, roundup = xdr_align_size(DATA_ITEM);
+	struct rpcrdma_svc_call *call;
+	struct svc_rqst *rqstp;
+	struct page **pages;
+	struct xdr_buf *res;
+	__be32 *head;
+
+	call = kunit_kzalloc(test, sizeof(*call), GFP_KERNEL);
+	rqstp = kunit_kzalloc(test, sizeof(*rqstp), GFP_KERNEL);
+	pages = kunit_kcalloc(test, DATA_PAGES, sizeof(*pages), GFP_KERNEL);
+	KUNIT_ASSERT_TRUE(test, call && rqstp && pages);
+	for (i = 0; i < DATA_PAGES; i++) {
+		pages[i] = alloc_page(GFP_KERNEL | __GFP_ZERO);
+		KUNIT_ASSERT_NOT_NULL(test, pages[i]);
+	}
+	call->nr_items = 1;
+	call->items[0].position = LOOP_HEAD;
+	call->items[0].length = DATA_ITEM;
+	rv->priv = call;
+	rqstp->rq_xprt_ctxt = rv;
+	rqstp->rq_respages = pages;
+	rqstp->rq_next_page = pages + DATA_PAGES;
+
+	head = page_address(pages[0]);
+	head[0] = cpu_to_be32(rv->rx.xid);
+	head[1] = cpu_to_be32(1);
+	head[3] = cpu_to_be32(DATA_ITEM);
+	res = &rqstp->rq_res;
+	res->head[0].iov_base = head;
+	res->head[0].iov_len = LOOP_HEAD;
+	res->pages = pages + 1;
+	res->page_len = roundup + DATA_REST;
+	res->len = LOOP_HEAD + res->page_len;
+	for (i = 0; i < DATA_ITEM; i++)
+		((u8 *)page_address(pages[1 + i / PAGE_SIZE]))[i % PAGE_SIZE] =
+			loop_octet(seed, i);
+	for (i = roundup; i < res->page_len; i++)
+		((u8 *)page_address(pages[1 + i / PAGE_SIZE]))[i % PAGE_SIZE] =
+			loop_octet(seed, i - roundup);
+	return rqstp;
+}
+
+/*
+ * A service may encode further results in the pages after the item that is written, as
+ * NFSv4 does for an operation after READ. They are sent, too, although the Write has the
+ * pages then.
+ */
+static void data_rest_in_pages(struct kunit *test)
+{
+	struct loop_pair *pair = loop_open(test);
+	struct loop_rpc *rpc = loop_rpcs(test, 1);
+	struct rpcrdma_svc_reply a = {};
+	struct svc_rqst *rqstp;
+	struct rpcrdma_recv *rv;
+	struct loop_buf buf;
+
+	/* The module's start, which does this otherwise, is no part of the tests. */
+	KUNIT_ASSERT_EQ(test, percpu_counter_init(&svcrdma_stat_write, 0,
+						  GFP_KERNEL), 0);
+	pair->server.hold_calls = true;
+	KUNIT_ASSERT_EQ(test, loop_buf_alloc(&buf, 0, DATA_ITEM), 0);
+	loop_rpc_init(rpc, NULL, &buf);
+	KUNIT_ASSERT_EQ(test, loop_rpc_send(&pair->client, rpc), 0);
+	KUNIT_ASSERT_TRUE(test, loop_wait_until(&pair->server,
+						READ_ONCE(pair->server.nr_held)));
+	rv = list_first_entry(&pair->server.held, struct rpcrdma_recv, list);
+	list_del_init(&rv->list);
+	pair->server.nr_held = 0;
+
+	rqstp = data_encode(test, rv, rpc->seed);
+	a.core.call_lists = &rv->rx.lists;
+	a.core.send = rpcrdma_ep_reserve_reply(pair->server.ep);
+	a.core.xid = rv->rx.xid;
+	a.core.length = rqstp->rq_res.len;
+	a.res = &rqstp->rq_res;
+	a.rqstp = rqstp;
+	KUNIT_EXPECT_EQ(test, rpcrdma_core_send_reply(&pair->server.ep->core,
+						      &a.core), 0);
+	KUNIT_EXPECT_EQ(test, percpu_counter_sum(&svcrdma_stat_write), 1LL);
+	percpu_counter_destroy(&svcrdma_stat_write);
+	KUNIT_EXPECT_NULL(test, a.core.send);
+	KUNIT_EXPECT_NULL(test, rqstp->rq_respages[1]);
+	KUNIT_EXPECT_NULL(test, rqstp->rq_respages[2]);
+
+	KUNIT_EXPECT_EQ(test, loop_rpc_wait(&pair->client, rpc), 0);
+	KUNIT_EXPECT_EQ(test, rpc->got, (u32)DATA_REST);
+	KUNIT_EXPECT_EQ(test, rpc->placed, (u32)DATA_ITEM);
+	loop_rpc_end(&pair->client, rpc);
+	KUNIT_EXPECT_EQ(test, loop_buf_check(&buf, rpc->seed), buf.len);
+	__free_page(rqstp->rq_respages[0]);
+	rv->priv = NULL;
+	rpcrdma_recv_put(rv);
+	loop_check_idle(test, &pair->server);
+	loop_buf_free(&buf);
+}
+
 static struct kunit_case data_cases[] = {
 	KUNIT_CASE(data_read),
 	KUNIT_CASE(data_write),
@@ -531,6 +646,7 @@ static struct kunit_case data_cases[] = {
 	KUNIT_CASE(data_segments),
 	KUNIT_CASE(data_small_segments),
 	KUNIT_CASE(data_invalidation),
+	KUNIT_CASE(data_rest_in_pages),
 	KUNIT_CASE(data_no_access_afterwards),
 	KUNIT_CASE(data_no_read_of_results),
 	KUNIT_CASE(data_bounds),

@@ -243,7 +243,7 @@ static bool loop_try_reply(struct loop_side *side, struct rpcrdma_recv **rvp,
 		rw = loop_writes(ep, &plan->lists, want, seed);
 		if (!rw) {
 			if (x) {
-				rpcrdma_expose_cancel(x);
+				rpcrdma_core_expose_cancel(&x->core);
 				x->core.release(&x->core);
 			}
 			if (s)
@@ -260,9 +260,11 @@ static bool loop_try_reply(struct loop_side *side, struct rpcrdma_recv **rvp,
 		rpcrdma_recv_put(rv);
 	}
 	if (st)
-		return !rpcrdma_send_continued_reply(ep, st, rw, inv_handle);
-	return !rpcrdma_send_reply(s, rw, inv_handle, plan->format,
-				   &plan->lists);
+		return !rpcrdma_core_send_continued_reply(&ep->core, st,
+							  rw ? &rw->core : NULL,
+							  inv_handle);
+	return !rpcrdma_core_post_reply(&ep->core, s, rw ? &rw->core : NULL,
+					inv_handle, plan->format, &plan->lists);
 }
 
 /* Reply to the Call in @rv, and close the connection if that fails. @s may be NULL. */

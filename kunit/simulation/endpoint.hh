@@ -96,6 +96,7 @@ struct transfer final : rpcrdma_transfer {
 	endpoint *ep;
 	rpcrdma_chain chain; /* the batch being posted */
 	u64 waited = 0;	     /* order among the transfers that waited for MRs */
+	memory source;	     /* of Writes */
 	/* Callback of the holder of the memory, called once, at the end */
 	std::function<void(bool ok)> ended;
 };
@@ -208,8 +209,6 @@ public:
 
 	/* Sending */
 	rpcrdma_send *take_reply_send();
-	void send_reply(rpcrdma_send *s, transfer *writes, u32 inv_handle,
-			enum rpcrdma_format format, const rpcrdma_lists *lists);
 	void send_error(u32 xid, u32 code, u32 arg0, u32 arg1);
 	stream *new_stream(enum rpcrdma_kind kind, u32 xid,
 			   const rpcrdma_lists *lists, std::vector<u8> octets);
@@ -255,12 +254,18 @@ public:
 	int add_transfer(transfer *t, const rpcrdma_lists &lists,
 			 const rpcrdma_chunk &chunk, u32 chunk_offset,
 			 memory &mem, u32 at, u32 length);
+	/*
+	 * Like the module's rpcrdma_rw_write_one(): write @length bytes of t->source, which
+	 * @init sets, from @at on, to the start of @chunk.
+	 */
+	transfer *only_part(const rpcrdma_lists &lists,
+			    const rpcrdma_chunk &chunk, u32 at, u32 length,
+			    const std::function<void(transfer *)> &init);
 	/* Post Reads. */
 	void read(transfer *t);
 	/* End a transfer that was not posted; t->ended() is called. */
 	void drop_transfer(transfer *t);
 	int expose(exposure *x, u32 xid, rpcrdma_reply_plan *plan);
-	void cancel_exposure(exposure *x);
 
 	/* Receiving */
 	void put(received *rv);

@@ -11,6 +11,7 @@
 #include <unordered_map>
 
 #include <rpcrdma/endpoint_answer.h>
+#include <rpcrdma/endpoint_reply.h>
 
 #include "endpoint.hh"
 
@@ -130,8 +131,11 @@ struct rpc final : actor, rpcrdma_rpc {
 	std::function<void()> ended;
 };
 
-/* A Call that the service processes */
-struct served final : actor {
+/* A Call that the service processes, and its Reply */
+struct served final : actor, rpcrdma_reply_out {
+	served() : rpcrdma_reply_out{}
+	{
+	}
 	void act(u32 what, u64 arg) override;
 
 	host *owner;
@@ -142,10 +146,14 @@ struct served final : actor {
 	u64 held = 0;	    /* bytes of its pages charged to the quota */
 	bool early = false; /* is pulled ahead of the threads */
 	bool uncached = false;
-	/* The Send context reserved for its Reply */
-	rpcrdma_send *send = nullptr;
+	std::vector<u8> reply; /* the complete message */
+	rpcrdma_item item;     /* the result of a Reply that has only one */
+	u32 spoilt = 0;	       /* changes a handle that the Reply names */
 	u64 since = 0;
-	bool stays = false; /* holds its thread until MRs are available */
+	u32 begun = 0;	      /* milliseconds, when it began to wait for MRs */
+	bool exposes = false; /* has an exposure, and is not built yet */
+	bool refused = false; /* an ERROR is sent in its place */
+	bool stays = false;   /* is to be sent again, and holds its thread */
 };
 
 /* The service's part of a connection */
@@ -210,6 +218,19 @@ public:
 	int map_item(rpc *task, endpoint *on, bool result);
 	void copy_call(const rpc *task, const endpoint *on,
 		       const rpcrdma_call_plan &plan, u8 *to);
+
+	/* Called for the core, in service_reply.cc */
+	const rpcrdma_item *only_item(served *s) const;
+	void items(const served *s, rpcrdma_reply *reply) const;
+	void copy_reply(const served *s, u32 from, u32 length, u8 *to);
+	int add_write(served *s, transfer *t, const rpcrdma_lists &lists,
+		      const rpcrdma_chunk &chunk, u32 to, u32 from, u32 length);
+	transfer *new_writes(served *s);
+	transfer *write_item(served *s, const rpcrdma_lists &lists, u32 length);
+	void hold(served *s, transfer *t);
+	int expose(served *s, const rpcrdma_reply &reply,
+		   rpcrdma_reply_plan *plan, rpcrdma_pull_entry **x);
+	void built(served *s);
 
 	/* Called by tasks and Calls */
 	void timed_out(rpc *task);
@@ -282,11 +303,10 @@ private:
 	void thread_is_free(served *s);
 	void execute(served *s);
 	void answer(served *s);
-	int answer_one(served *s, const std::vector<u8> &whole,
-		       const rpcrdma_reply &reply, rpcrdma_reply_plan *plan);
+	void encode(served *s);
 	void check_plan(const served *s, const rpcrdma_reply &reply,
 			const rpcrdma_reply_plan &plan);
-	void spoil(rpcrdma_reply_plan *plan, std::vector<u8> &rest);
+	rpcrdma_segment *spoil(served *s, const rpcrdma_reply_plan &plan);
 	void refuse(served *s, u32 code, u32 arg0, u32 arg1);
 	void end(served *s);
 	void poll(u64 delay);

@@ -193,12 +193,6 @@ int endpoint::expose(exposure *x, u32 xid, rpcrdma_reply_plan *plan)
 	return rc;
 }
 
-void endpoint::cancel_exposure(exposure *x)
-{
-	rpcrdma_core_expose_cancel(x);
-	live_--;
-}
-
 void exposure::over(rpcrdma_pull_entry *x)
 {
 	auto *own = static_cast<exposure *>(x);

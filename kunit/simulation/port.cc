@@ -77,23 +77,6 @@ rpcrdma_send *endpoint::take_reply_send()
 			     rpcrdma_core_reserve_reply(this);
 }
 
-void endpoint::send_reply(rpcrdma_send *s, transfer *writes, u32 inv_handle,
-			  enum rpcrdma_format format,
-			  const rpcrdma_lists *lists)
-{
-	const bool exposes = s->exposed;
-	u32 todo;
-	int rc;
-
-	lock();
-	rc = rpcrdma_core_send_reply(this, s, writes, inv_handle, format,
-				     lists);
-	todo = rpcrdma_core_take_todo(this);
-	unlock();
-	if (rc || todo || exposes)
-		rpcrdma_core_reply_left(s, writes, rc, todo, exposes);
-}
-
 void endpoint::send_error(u32 xid, u32 code, u32 arg0, u32 arg1)
 {
 	const bool was_open = is_open();

@@ -55,6 +55,39 @@ int endpoint::add_transfer(transfer *t, const rpcrdma_lists &lists,
 	return rc;
 }
 
+transfer *endpoint::only_part(const rpcrdma_lists &lists,
+			      const rpcrdma_chunk &chunk, u32 at, u32 length,
+			      const std::function<void(transfer *)> &init)
+{
+	transfer_part *part = nullptr;
+	rpcrdma_segment segment;
+	transfer *t;
+	int rc;
+
+	if (!rpcrdma_transfer_one_part(&rw, false, &lists, &chunk, 0, length,
+				       &segment))
+		return nullptr;
+	t = new_transfer(op::write);
+	if (!t)
+		return nullptr;
+	init(t);
+
+	rpcrdma_local local = { &t->source, at };
+
+	rc = new_part(t, &local, 0, segment, true, &part);
+	if (rc > 0) {
+		rpcrdma_transfer_only(t, part, rc, length);
+		return t;
+	}
+	if (part) {
+		/* The failure is not counted, because the Reply is planned then. */
+		due_[RPCRDMA_COUNT_MAP_FAILURES]--;
+		list_push_back(&part->list, &t->parts);
+	}
+	drop_transfer(t);
+	return nullptr;
+}
+
 void endpoint::read(transfer *t)
 {
 	rpcrdma_core_transfer_post(t);
@@ -152,6 +185,8 @@ void endpoint::unprepare(transfer_part *p)
 void endpoint::chain(const transfer *t, list_head *from, const list_head *to,
 		     std::vector<request> *requests)
 {
+	if (!t->ended)
+		w_.complain("a transfer is posted that holds no memory");
 	while (from != to) {
 		from = from->next;
 

@@ -10,22 +10,22 @@
 namespace simulation
 {
 
-/* Return @whole without the items that @plan places in Write chunks. */
-static std::vector<u8> without(const std::vector<u8> &whole,
-			       const rpcrdma_reply &reply,
-			       const rpcrdma_reply_plan &plan)
+/*
+ * Return the number of bytes of a Reply without the items that @plan places in Write
+ * chunks.
+ */
+static u32 without_items(const rpcrdma_reply &reply,
+			 const rpcrdma_reply_plan &plan)
 {
-	std::vector<u8> rest;
 	rpcrdma_msg_iter at{};
 	rpcrdma_msg_range range;
+	u32 octets = 0;
 
 	while (rpcrdma_reply_iter_next(&reply, &plan, &at, &range)) {
-		const auto from = whole.begin() + range.from;
-
 		if (!range.chunk || range.chunk == &plan.lists.reply)
-			rest.insert(rest.end(), from, from + range.length);
+			octets += range.length;
 	}
-	return rest;
+	return octets;
 }
 
 /*
@@ -54,6 +54,10 @@ void host::check_plan(const served *s, const rpcrdma_reply &reply,
 		placed |= 1u << i;
 		payload -= roundup4(length);
 	}
+	if (!plan.error &&
+	    plan.inline_length + plan.reply_length + plan.read_length !=
+		    without_items(reply, plan))
+		w_.complain("a plan and its Reply do not agree");
 	if (on->conn.version == RPCRDMA_VERS_1)
 		return;
 	if (!plan.error && placed != plan.placed)
@@ -70,14 +74,30 @@ void host::check_plan(const served *s, const rpcrdma_reply &reply,
 		w_.complain("a Reply is refused that could be continued");
 }
 
+/* Encode the Reply. */
+void host::encode(served *s)
+{
+	const spec &what = net_.find(s->rpc_id)->what;
+
+	s->xid = s->rv->rx.xid;
+	s->reply.clear();
+	if (s->uncached)
+		fill(s->reply, s->xid, REPLY, s->rpc_id, STATUS_UNCACHED,
+		     MIN_MESSAGE, 0);
+	else
+		fill(s->reply, s->xid, REPLY, s->rpc_id, STATUS_OK,
+		     what.reply_length, what.reply_item);
+	s->length = static_cast<u32>(s->reply.size());
+	s->call_lists = &s->rv->rx.lists;
+}
+
 /* Send the Reply. */
 void host::answer(served *s)
 {
 	endpoint *on = s->ep;
-	const spec &what = net_.find(s->rpc_id)->what;
+	rpcrdma_segment *spoilt = nullptr;
 	rpcrdma_reply reply{};
 	rpcrdma_reply_plan plan;
-	std::vector<u8> whole;
 	int rc;
 
 	if (!on->is_open()) {
@@ -97,34 +117,31 @@ void host::answer(served *s)
 		return;
 	}
 
-	reply.xid = s->rv->rx.xid;
+	encode(s);
+	reply.xid = s->xid;
+	reply.length = s->length;
 	reply.reverse = client_;
-	if (s->uncached) {
-		fill(whole, reply.xid, REPLY, s->rpc_id, STATUS_UNCACHED,
-		     MIN_MESSAGE, 0);
-	} else {
-		fill(whole, reply.xid, REPLY, s->rpc_id, STATUS_OK,
-		     what.reply_length, what.reply_item);
-		if (what.reply_item && what.ddp) {
-			reply.nr_items = what.reply_pieces;
-			for (u32 i = 0; i < reply.nr_items; i++) {
-				const u32 n = what.reply_pieces;
-				const u32 from =
-					spec::piece(what.reply_item, n, i);
-				const u32 to =
-					spec::piece(what.reply_item, n, i + 1);
-
-				reply.items[i] = { ITEM_POSITION + from,
-						   to - from };
-			}
-		}
-	}
-	reply.length = static_cast<u32>(whole.size());
-	rpcrdma_plan_reply(&on->conn, &s->rv->rx.lists, &reply, &plan);
+	items(s, &reply);
+	/* The core plans it once more, with the same result. */
+	rpcrdma_plan_reply(&on->conn, s->call_lists, &reply, &plan);
 	check_plan(s, reply, plan);
-	rc = plan.error ? -EMSGSIZE : answer_one(s, whole, reply, &plan);
-	if (rc == -EAGAIN) {
-		/* All MRs are in use. Other RPCs will release theirs. */
+	if (net_.find(s->rpc_id)->what.bad)
+		spoilt = spoil(s, plan);
+	/* A client keeps a Reply; its Send context is reserved here nevertheless. */
+	s->kept = client_;
+	s->exposes = false;
+	rc = rpcrdma_core_send_reply(on, s);
+	if (!rc && !s->refused && s->rv && rpcrdma_reply_is_credit(&on->conn))
+		w_.complain(
+			"a Reply is a credit for which no Receive is posted");
+	if (spoilt && s->rv)
+		spoilt->handle ^= s->spoilt;
+	s->spoilt = 0;
+	if (rc == -EAGAIN || rc == -ENOBUFS) {
+		/* Other RPCs will release their MRs, or memory. */
+		if (!s->kept)
+			w_.complain(
+				"a Reply is to be sent again that is not kept");
 		if (w_.now - s->since > 5 * SECOND)
 			w_.complain("a Reply waits too long for MRs");
 		busy_ += !s->stays;
@@ -134,155 +151,281 @@ void host::answer(served *s)
 		poll(20 * MILLISECOND);
 		return;
 	}
-	if (rc)
-		rpcrdma_core_remedy(on, reply.xid, RPCRDMA_FAILED_REPLY, rc,
-				    &plan, "no resources to send a Reply");
 	end(s);
 }
 
 /*
  * Corrupt a Reply so that its Requester cannot accept it: chunks that are not
- * the Call's, or a message with another XID.
+ * the Call's, or a message with another XID. Return the segment of the Call that was
+ * changed, or null.
  */
-void host::spoil(rpcrdma_reply_plan *plan, std::vector<u8> &rest)
+rpcrdma_segment *host::spoil(served *s, const rpcrdma_reply_plan &plan)
 {
-	rpcrdma_lists &lists = plan->lists;
-	bool chunks = false;
+	rpcrdma_lists &lists = s->rv->rx.lists;
+	const rpcrdma_chunk *first = nullptr;
 
-	for (u32 i = 0; i < lists.nr_writes; i++)
-		chunks |= lists.writes[i].count;
-	if (chunks && !plan->read_length && w_.choose.below(2))
-		lists.segs[0].handle ^= 0x5500;
-	else
-		rest[3] ^= 0x55;
+	for (u32 i = 0; i < plan.lists.nr_writes && !first; i++) {
+		if (plan.lists.writes[i].count)
+			first = &lists.writes[i];
+	}
+	if (!first || plan.read_length || !w_.choose.below(2)) {
+		s->reply[3] ^= 0x55;
+		return nullptr;
+	}
+	s->spoilt = 0x5500;
+
+	auto *segment = const_cast<rpcrdma_segment *>(
+		rpcrdma_lists_seg(&lists, first->first));
+
+	segment->handle ^= s->spoilt;
+	return segment;
 }
 
-int host::answer_one(served *s, const std::vector<u8> &whole,
-		     const rpcrdma_reply &reply, rpcrdma_reply_plan *plan)
+/* ---- The port ---- */
+
+/* Return the result, if there is one in one piece. */
+const rpcrdma_item *host::only_item(served *s) const
 {
-	endpoint *on = s->ep;
-	const auto format = static_cast<rpcrdma_format>(plan->format);
-	std::vector<u8> rest = without(whole, reply, *plan);
-	rpcrdma_send *send = s->send;
-	rpcrdma_lists returned;
-	exposure *x = nullptr;
+	const spec &what = net_.find(s->rpc_id)->what;
+
+	if (s->uncached || !what.reply_item || !what.ddp ||
+	    what.reply_pieces != 1)
+		return nullptr;
+	s->item = { ITEM_POSITION, what.reply_item };
+	return &s->item;
+}
+
+void host::items(const served *s, rpcrdma_reply *reply) const
+{
+	const spec &what = net_.find(s->rpc_id)->what;
+
+	if (s->uncached || !what.reply_item || !what.ddp)
+		return;
+	reply->nr_items = what.reply_pieces;
+	each_item(what.reply_pieces, what.reply_item,
+		  [&](u32 i, u32 from, u32 length) {
+			  reply->items[i] = { ITEM_POSITION + from, length };
+		  });
+}
+
+void host::copy_reply(const served *s, u32 from, u32 length, u8 *to)
+{
+	if (from > s->reply.size() || length > s->reply.size() - from) {
+		w_.complain("bytes beyond a Reply are copied");
+		return;
+	}
+	std::copy_n(s->reply.begin() + from, length, to);
+}
+
+/* The pages of the Reply live until the device has transmitted them. */
+static void give_memory(const served *s, transfer *t)
+{
+	t->source.octets = s->reply;
+}
+
+transfer *host::new_writes(served *s)
+{
 	transfer *t = nullptr;
+
+	/* Often with an exposure, which then has to be cancelled; few Replies have both. */
+	if (!w_.fault(s->exposes ? 500 : 2))
+		t = s->ep->new_transfer(op::write);
+	if (t)
+		give_memory(s, t);
+	return t;
+}
+
+/*
+ * The data is written to the chunks of the Call, whatever the header says about
+ * them.
+ */
+static rpcrdma_lists of_call(const served *s, const rpcrdma_lists &lists)
+{
+	rpcrdma_lists original = lists;
+
+	original.segs[0].handle ^= s->spoilt;
+	return original;
+}
+
+int host::add_write(served *s, transfer *t, const rpcrdma_lists &lists,
+		    const rpcrdma_chunk &chunk, u32 to, u32 from, u32 length)
+{
+	return s->ep->add_transfer(t, of_call(s, lists), chunk, to, t->source,
+				   from, length);
+}
+
+transfer *host::write_item(served *s, const rpcrdma_lists &lists, u32 length)
+{
+	const rpcrdma_lists original = of_call(s, lists);
+	transfer *t = s->ep->only_part(
+		original, original.writes[0], ITEM_POSITION, length,
+		[&](transfer *each) { give_memory(s, each); });
+
+	if (t)
+		hold(s, t);
+	return t;
+}
+
+/* From now on nothing is copied from the Reply, which the Writes have. */
+void host::hold(served *s, transfer *t)
+{
+	const u64 octets = t->octets;
+	endpoint *on = s->ep;
+
+	s->reply.clear();
+	on->hold(RPCRDMA_QUOTA_REPLIES, octets);
+	t->ended = [this, on, t, octets](bool) {
+		t->source.retire(w_, "a Reply that is written");
+		on->give(RPCRDMA_QUOTA_REPLIES, octets);
+	};
+}
+
+/*
+ * Expose the part of a Reply that is to be pulled. A thread that waits for MRs is
+ * modelled by a Reply that is sent again.
+ */
+int host::expose(served *s, const rpcrdma_reply &reply,
+		 rpcrdma_reply_plan *plan, rpcrdma_pull_entry **x)
+{
+	auto *own = new exposure;
+	rpcrdma_msg_iter at{};
+	rpcrdma_msg_range range;
 	int rc;
 
-	if (plan->inline_length + plan->reply_length + plan->read_length !=
-	    rest.size())
-		w_.complain("a plan and its Reply do not agree");
-	/*
-	 * The data is written to the chunks of the Call, whatever the header
-	 * says about them.
-	 */
-	returned = plan->lists;
-	if (net_.find(s->rpc_id)->what.bad)
-		spoil(plan, rest);
-	if (plan->read_length) {
-		x = new exposure;
-		x->data.octets = rest;
-		rc = on->expose(x, reply.xid, plan);
-		if (rc) {
-			delete x;
-			return rc;
-		}
-		x->held = rest.size();
-		on->hold(RPCRDMA_QUOTA_REPLIES, x->held);
-	}
-	if (plan->placed || plan->reply_length) {
-		/*
-		 * The pages of the Reply, which live until the device has
-		 * transmitted them
-		 */
-		auto pages = std::make_shared<simulation::memory>();
-		u64 octets = plan->reply_length;
-		rpcrdma_msg_iter at{};
-		rpcrdma_msg_range range;
+	while (rpcrdma_reply_iter_next(&reply, plan, &at, &range)) {
+		const auto from = s->reply.begin() + range.from;
 
-		pages->octets = rest;
-		pages->octets.insert(pages->octets.end(), whole.begin(),
-				     whole.end());
-		t = on->new_transfer(op::write);
-		if (!t) {
-			if (x) {
-				on->cancel_exposure(x);
-				delete x;
-			}
-			return -ENOTCONN;
-		}
-		rc = 0;
-		while (!rc &&
-		       rpcrdma_reply_iter_next(&reply, plan, &at, &range)) {
-			const u64 index = range.chunk - plan->lists.writes;
-
-			if (range.chunk == &plan->lists.reply) {
-				rc = on->add_transfer(t, returned,
-						      returned.reply, range.to,
-						      *pages, range.to,
-						      range.length);
-			} else if (range.chunk) {
-				octets += range.length;
-				rc = on->add_transfer(
-					t, returned, returned.writes[index],
-					range.to, *pages,
-					static_cast<u32>(rest.size()) +
-						range.from,
-					range.length);
-			}
-		}
-		if (rc) {
-			on->drop_transfer(t);
-			if (x) {
-				on->give(RPCRDMA_QUOTA_REPLIES, x->held);
-				on->cancel_exposure(x);
-				delete x;
-			}
-			return rc;
-		}
-		on->hold(RPCRDMA_QUOTA_REPLIES, octets);
-		t->ended = [this, on, pages, octets](bool) {
-			pages->retire(w_, "a Reply that is written");
-			on->give(RPCRDMA_QUOTA_REPLIES, octets);
-		};
+		if (range.origin == RPCRDMA_RANGE_EXPOSED)
+			own->data.octets.insert(own->data.octets.end(), from,
+						from + range.length);
 	}
-	if (plan->format == RPCRDMA_CONTINUED) {
-		stream *st = on->new_stream(RPCRDMA_KIND_REPLY, reply.xid,
-					    &plan->lists, std::move(rest));
-
-		s->send = nullptr;
-		rpcrdma_core_send_put(send);
-		rpcrdma_core_send_continued_reply(on, st, t, plan->inv_handle);
-		return 0;
-	}
-	rc = rpcrdma_core_send_begin(send, RPCRDMA_KIND_REPLY, format,
-				     reply.xid, plan->inline_length,
-				     &plan->lists);
+	if (!s->stays)
+		s->begun = s->ep->now_ms();
+	rc = s->ep->expose(own, s->xid, plan);
 	if (rc) {
-		if (t)
-			on->drop_transfer(t);
-		if (x) {
-			on->give(RPCRDMA_QUOTA_REPLIES, x->held);
-			on->cancel_exposure(x);
-			delete x;
-		}
+		delete own;
+		s->kept |= rpcrdma_expose_wait(rc, s->begun, s->ep->now_ms()) !=
+			   0;
 		return rc;
 	}
-	if (send->len > rpcrdma_conn_limits(&on->conn).send_inline)
-		w_.complain("a planned Reply does not fit");
-	std::copy_n(rest.begin(), plan->inline_length,
-		    static_cast<u8 *>(send->buf) + send->header_len);
-	if (rpcrdma_reply_is_credit(&on->conn)) {
-		received *rv = s->rv;
-
-		s->rv = nullptr;
-		on->put(rv);
-	}
-	if (x)
-		send->exposed = x;
-	s->send = nullptr;
-	on->send_reply(send, t, plan->inv_handle, format, &plan->lists);
+	own->held = own->data.octets.size();
+	s->ep->hold(RPCRDMA_QUOTA_REPLIES, own->held);
+	s->exposes = true;
+	*x = own;
 	return 0;
 }
 
+/* In version 1 a Receive is posted before the Reply permits another Call. */
+void host::built(served *s)
+{
+	received *rv = s->rv;
+
+	if (!rpcrdma_reply_is_credit(&s->ep->conn))
+		return;
+	s->rv = nullptr;
+	s->ep->put(rv);
+}
+
+static served *served_of(const rpcrdma_reply_out *out)
+{
+	return static_cast<served *>(const_cast<rpcrdma_reply_out *>(out));
+}
+
 } // namespace simulation
+
+using namespace simulation;
+
+const struct rpcrdma_item *
+rpcrdma_port_reply_item(const struct rpcrdma_reply_out *out)
+{
+	served *s = served_of(out);
+
+	return s->owner->only_item(s);
+}
+
+void rpcrdma_port_reply_items(const struct rpcrdma_reply_out *out,
+			      struct rpcrdma_reply *reply)
+{
+	const served *s = served_of(out);
+
+	s->owner->items(s, reply);
+}
+
+void rpcrdma_port_reply_copy(const struct rpcrdma_reply_out *out, u32 from,
+			     u32 length, void *to)
+{
+	const served *s = served_of(out);
+
+	s->owner->copy_reply(s, from, length, static_cast<u8 *>(to));
+}
+
+struct rpcrdma_stream *
+rpcrdma_port_reply_stream(const struct rpcrdma_reply_out *out, u32 octets,
+			  const struct rpcrdma_lists *lists)
+{
+	return served_of(out)->ep->new_stream(RPCRDMA_KIND_REPLY, out->xid,
+					      lists, std::vector<u8>(octets));
+}
+
+struct rpcrdma_transfer *
+rpcrdma_port_item_write(struct rpcrdma_ep_core *, struct rpcrdma_reply_out *out,
+			const struct rpcrdma_lists *lists, u32 length)
+{
+	served *s = served_of(out);
+
+	return s->owner->write_item(s, *lists, length);
+}
+
+struct rpcrdma_transfer *
+rpcrdma_port_reply_writes(struct rpcrdma_ep_core *,
+			  struct rpcrdma_reply_out *out, u32, u32)
+{
+	served *s = served_of(out);
+
+	return s->owner->new_writes(s);
+}
+
+int rpcrdma_port_reply_write(struct rpcrdma_reply_out *out,
+			     struct rpcrdma_transfer *t,
+			     const struct rpcrdma_lists *lists,
+			     const struct rpcrdma_msg_range *range)
+{
+	served *s = served_of(out);
+
+	return s->owner->add_write(s, static_cast<transfer *>(t), *lists,
+				   *range->chunk, range->to, range->from,
+				   range->length);
+}
+
+void rpcrdma_port_reply_hold(struct rpcrdma_reply_out *out,
+			     struct rpcrdma_transfer *t)
+{
+	served *s = served_of(out);
+
+	s->owner->hold(s, static_cast<transfer *>(t));
+}
+
+int rpcrdma_port_reply_expose(struct rpcrdma_ep_core *,
+			      struct rpcrdma_reply_out *out,
+			      const struct rpcrdma_reply *reply,
+			      struct rpcrdma_reply_plan *plan,
+			      struct rpcrdma_pull_entry **x)
+{
+	served *s = served_of(out);
+
+	return s->owner->expose(s, *reply, plan, x);
+}
+
+void rpcrdma_port_reply_built(struct rpcrdma_ep_core *,
+			      struct rpcrdma_reply_out *out, bool)
+{
+	served *s = served_of(out);
+
+	s->owner->built(s);
+}
+
+void rpcrdma_port_reply_refused(struct rpcrdma_ep_core *,
+				const struct rpcrdma_reply_out *out, u32)
+{
+	served_of(out)->refused = true;
+}

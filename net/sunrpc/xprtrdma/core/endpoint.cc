@@ -7,6 +7,7 @@
 #include "endpoint/send_buffers.cc"
 #include "endpoint/post.cc"
 #include "endpoint/send.cc"
+#include "endpoint/reply.cc"
 #include "endpoint/continued.cc"
 #include "endpoint/transfer.cc"
 #include "endpoint/receives.cc"

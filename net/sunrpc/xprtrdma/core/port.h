@@ -18,6 +18,7 @@
 #include "port_control.h"
 #include "port_mrs.h"
 #include "port_receive.h"
+#include "port_reply.h"
 #include "port_rpc.h"
 #include "port_send.h"
 #include "port_transfer.h"

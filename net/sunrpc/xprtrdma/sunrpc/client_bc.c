@@ -64,7 +64,6 @@ struct rpcrdma_bc_rqst {
 	struct rpcrdma_recv	*rv;	/* until the Call is complete */
 	struct rpcrdma_lists	lists;	/* chunks for its Reply */
 	void			*reply;
-	struct rpcrdma_reply_plan plan;
 	struct work_struct	drop_work;
 };
 
@@ -513,34 +512,23 @@ void rpcrdma_client_release_xprt(struct rpc_xprt *xprt, struct rpc_task *task)
 static int rpcrdma_bc_try_reply(struct rpcrdma_bc_rqst *bc)
 {
 	const struct xdr_buf *snd = &bc->rqst.rq_snd_buf;
-	u32 xid = be32_to_cpu(bc->rqst.rq_xid);
-	struct rpcrdma_reply_plan *plan = &bc->plan;
-	struct rpcrdma_reply reply = {
-		.xid		= xid,
-		.length		= snd->len,
-		.reverse	= 1,
-	};
-	struct rpcrdma_reply_out a = {
-		.ep		= bc->ep,
+	struct rpcrdma_svc_reply a = {
+		.core.call_lists = &bc->lists,
+		.core.xid	= be32_to_cpu(bc->rqst.rq_xid),
+		.core.length	= snd->len,
+		.core.kept	= true,
 		.res		= snd,
-		.reply		= &reply,
-		.plan		= plan,
-		.gfp		= RPCRDMA_GFP_CLIENT,
 	};
-	int rc = -EMSGSIZE;
+	int rc;
 
-	/* A service here reports no results that could be sent in Write chunks. */
-	rpcrdma_plan_reply(&bc->ep->core.conn, &bc->lists, &reply, plan);
-	if (snd->len <= PAGE_SIZE)
-		rc = rpcrdma_reply_build(&a);
-	if (!rc) {
-		rpcrdma_reply_send(&a);
+	/* It is in one page: see rpcrdma_bc_deliver(). */
+	if (snd->len > PAGE_SIZE) {
+		rpcrdma_ep_refuse(bc->ep, a.core.xid, RPCRDMA_REFUSE_NO_REPLY);
 		return 0;
 	}
+	rc = rpcrdma_core_send_reply(&bc->ep->core, &a.core);
 	/* After -ENOBUFS sunrpc retries after a delay. */
-	return rpcrdma_reply_give_up(bc->ep, xid, snd->len, plan,
-				     RPCRDMA_FAILED_KEPT_REPLY, rc) ?
-	       0 : -ENOBUFS;
+	return rc && rc != -ENOTCONN ? -ENOBUFS : 0;
 }
 
 int rpcrdma_client_bc_reply(struct rpc_rqst *rqst)

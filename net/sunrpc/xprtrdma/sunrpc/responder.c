@@ -5,9 +5,9 @@
  * Operation
  *
  * A Call with Read chunks is pulled into pages, and completed from its inline part. A
- * Reply is conveyed as the core has planned it: in a message or several, in the chunks
- * of its Call, or exposed for the peer to pull. The Writes and the Send that follows
- * them are posted in one chain if that fits the Send Queue.
+ * Reply is planned, built and sent by one call of the core (core/endpoint/reply.cc). The
+ * core calls this file to copy what is sent inline, to prepare Writes, and to expose what
+ * the peer pulls. server_reply.c has the results of a server's Reply.
  *
  * Memory
  *
@@ -15,15 +15,12 @@
  * the pull, have ended: references move from the thread to the transfer, or an exposed
  * Reply gets its own, so that the thread can continue with other pages. They are
  * charged to the peer's quota. The Reply to a callback, which is in no such pages, is
- * copied to the memory of its Writes. The inline part is copied to the Send context. A
- * server has reserved that before the Call was executed; a client gets it here, or
- * retries.
+ * copied to the memory of its Writes.
  *
  * Errors
  *
- * A failure is remedied by rpcrdma_core_remedy(): the Reply is retried, an ERROR is
- * sent in its place, or the connection is closed, after which the peer sends the Call
- * again. A Call that is malformed is refused before it is executed.
+ * If a function for a Reply fails, it releases what it has prepared, and the core what
+ * the functions before it have. A Call that is malformed is refused before it is executed.
  *
  * Locking
  *
@@ -34,7 +31,10 @@
 #include <linux/mm.h>
 #include <linux/pagemap.h>
 #include <linux/slab.h>
+#include <linux/sunrpc/svc.h>
 #include <linux/sunrpc/xdr.h>
+
+#include <core/port_reply.h>
 
 #include "../compat.h"
 #include "responder.h"
@@ -150,6 +150,22 @@ struct rpcrdma_reply_exposed {
  */
 #define RPCRDMA_REPLY_EXTENTS	(RPCRDMA_MAX_WRITE_CHUNKS + RPCRDMA_XDR_EXTENTS)
 
+/* A client does not wait for memory that sending a Reply may free. */
+static gfp_t rpcrdma_reply_gfp(const struct rpcrdma_svc_reply *a)
+{
+	return a->rqstp ? GFP_NOFS : RPCRDMA_GFP_CLIENT;
+}
+
+/* Return the pages of a server's Reply, in order, and set *@nr to their number. */
+static __always_inline struct page **
+rpcrdma_reply_pages(const struct rpcrdma_svc_reply *a, u32 *nr)
+{
+	struct svc_rqst *rqstp = a->rqstp;
+
+	*nr = rqstp->rq_next_page - rqstp->rq_respages;
+	return rqstp->rq_respages;
+}
+
 static void rpcrdma_pages_hold(struct rpcrdma_ep *ep,
 			       struct rpcrdma_reply_pages *held,
 			       struct page **pages, u32 nr)
@@ -190,75 +206,21 @@ static void rpcrdma_reply_unexposed(struct rpcrdma_pull_entry *x)
 	kfree(e);
 }
 
-/* Write @range of the Reply to its chunk. */
-static int rpcrdma_reply_write(struct rpcrdma_reply_out *a,
-			       const struct rpcrdma_msg_range *range)
+void rpcrdma_port_reply_copy(const struct rpcrdma_reply_out *out, u32 from,
+			     u32 length, void *to)
 {
-	struct rpcrdma_extent ext[RPCRDMA_XDR_EXTENTS] __uninitialized;
-	int nr = 1;
-
-	if (a->pages) {
-		nr = rpcrdma_xdr_extents(a->res, range->from, range->length,
-					 ext, ARRAY_SIZE(ext));
-		if (nr < 0)
-			return nr;
-		percpu_counter_inc(&svcrdma_stat_write);
-	} else {
-		ext[0] = rpcrdma_extent_of(a->rw->priv + range->from,
-					   range->length);
-	}
-	return rpcrdma_rw_add(a->rw, &a->plan->lists, range->chunk, range->to,
-			      ext, nr, 0, range->length);
+	rpcrdma_xdr_copy_out(rpcrdma_svc_reply_of(out)->res, from, length, to);
 }
 
-/* Copy the inline part to @to, which has space for it, and write the rest. */
-static int rpcrdma_reply_place(struct rpcrdma_reply_out *a, void *to)
+struct rpcrdma_stream *
+rpcrdma_port_reply_stream(const struct rpcrdma_reply_out *out, u32 octets,
+			  const struct rpcrdma_lists *lists)
 {
-	const struct rpcrdma_reply_plan *plan = a->plan;
-	u32 left = plan->inline_length;
-	struct rpcrdma_msg_iter at = {};
-	struct rpcrdma_msg_range range;
-	u32 rest;
-	int rc;
-
-	if (likely(rpcrdma_reply_only_item(a->reply, plan, &range, &rest))) {
-		rpcrdma_xdr_copy_out(a->res, 0, range.from, to);
-		if (left > range.from)
-			rpcrdma_xdr_copy_out(a->res, rest, left - range.from,
-					     to + range.from);
-		return rpcrdma_reply_write(a, &range);
-	}
-	while (rpcrdma_reply_iter_next(a->reply, plan, &at, &range)) {
-		if (range.chunk) {
-			rc = rpcrdma_reply_write(a, &range);
-			if (rc)
-				return rc;
-		} else if (range.origin == RPCRDMA_RANGE_INLINE) {
-			if (unlikely(range.length > left))
-				return -EINVAL;
-			rpcrdma_xdr_copy_out(a->res, range.from, range.length,
-					     to);
-			to += range.length;
-			left -= range.length;
-		}
-	}
-	return unlikely(left) ? -EINVAL : 0;
+	return rpcrdma_stream_alloc(RPCRDMA_KIND_REPLY, out->xid, octets, lists,
+				    rpcrdma_reply_gfp(rpcrdma_svc_reply_of(out)));
 }
 
-/* Return true if the Reply's Writes are only from page data. */
-static bool rpcrdma_reply_writes_pages_only(const struct rpcrdma_reply_out *a)
-{
-	const struct rpcrdma_reply_plan *plan = a->plan;
-	const struct rpcrdma_item *items = a->reply->items, *last;
-	const struct xdr_buf *res = a->res;
-
-	if (plan->reply_length)
-		return false;
-	last = &items[plan->nr_items - 1];
-	return items[0].position >= res->head[0].iov_len &&
-	       last->position + last->length <=
-	       res->head[0].iov_len + res->page_len;
-}
+/* ---- Writes ---- */
 
 /*
  * Have the Writes in @rw, which has memory for that, keep @nr pages at @pages, in which
@@ -273,85 +235,117 @@ static __always_inline void rpcrdma_rw_keep_pages(struct rpcrdma_ep *ep,
 	rw->done = rpcrdma_reply_written;
 }
 
-struct rpcrdma_rw *rpcrdma_reply_write_one(struct rpcrdma_ep *ep,
-					   const struct rpcrdma_lists *lists,
-					   const struct xdr_buf *res,
-					   u32 length, struct page **pages,
-					   u32 nr)
+/* The item is the first page data, so the head's page is not written from. */
+struct rpcrdma_transfer *
+rpcrdma_port_item_write(struct rpcrdma_ep_core *core,
+			struct rpcrdma_reply_out *out,
+			const struct rpcrdma_lists *lists, u32 length)
 {
+	const struct rpcrdma_svc_reply *a = rpcrdma_svc_reply_of(out);
+	const struct xdr_buf *res = a->res;
+	struct rpcrdma_ep *ep = rpcrdma_ep_of(core);
 	struct rpcrdma_reply_pages *held;
 	struct rpcrdma_rw *rw;
+	struct page **pages;
+	u32 nr;
 
+	pages = rpcrdma_reply_pages(a, &nr) + 1;
+	nr--;
 	rw = rpcrdma_rw_write_one(ep, lists, res->pages, res->page_base, length,
 				  struct_size(held, pages, nr));
 	if (unlikely(!rw))
 		return NULL;
 	percpu_counter_inc(&svcrdma_stat_write);
 	rpcrdma_rw_keep_pages(ep, rw, pages, nr);
-	return rw;
+	return &rw->core;
 }
 
-/*
- * Like rpcrdma_reply_fill(), for a Reply with Writes. On success they have the pages or
- * the copy.
- */
-static noinline_for_stack int rpcrdma_reply_fill_rw(struct rpcrdma_reply_out *a,
-						    void *to)
+struct rpcrdma_transfer *
+rpcrdma_port_reply_writes(struct rpcrdma_ep_core *core,
+			  struct rpcrdma_reply_out *out, u32 from, u32 to)
 {
+	struct rpcrdma_svc_reply *a = rpcrdma_svc_reply_of(out);
+	struct rpcrdma_ep *ep = rpcrdma_ep_of(core);
+	const struct xdr_buf *res = a->res;
+	u32 head = res->head[0].iov_len;
 	struct rpcrdma_reply_pages *held;
-	struct page **pages = a->pages;
-	u32 nr = a->nr_pages;
-	int rc;
+	struct rpcrdma_rw *rw;
 
+	if (!a->rqstp) {
+		rw = rpcrdma_rw_alloc(ep, DMA_TO_DEVICE, 0, res->len,
+				      rpcrdma_reply_gfp(a));
+		if (!rw)
+			return NULL;
+		rpcrdma_xdr_copy_out(res, 0, res->len, rw->priv);
+		return &rw->core;
+	}
+	a->pages = rpcrdma_reply_pages(a, &a->nr_pages);
 	/* The head's page is only needed if a Write reads from it. */
-	if (nr && rpcrdma_reply_writes_pages_only(a)) {
-		pages++;
-		nr--;
+	if (a->nr_pages && from >= head && to <= head + res->page_len) {
+		a->pages++;
+		a->nr_pages--;
 	}
-	a->rw = rpcrdma_rw_alloc(a->ep, DMA_TO_DEVICE, nr,
-				 pages ? struct_size(held, pages, nr) :
-					 a->res->len, a->gfp);
-	if (!a->rw)
-		return -ENOMEM;
-	if (!pages)
-		rpcrdma_xdr_copy_out(a->res, 0, a->res->len, a->rw->priv);
-	rc = rpcrdma_reply_place(a, to);
-	if (rc) {
-		rpcrdma_rw_free(a->rw);
-		return rc;
-	}
-	if (pages)
-		rpcrdma_rw_keep_pages(a->ep, a->rw, pages, nr);
-	return 0;
+	rw = rpcrdma_rw_alloc(ep, DMA_TO_DEVICE, a->nr_pages,
+			      struct_size(held, pages, a->nr_pages),
+			      rpcrdma_reply_gfp(a));
+	return rw ? &rw->core : NULL;
 }
 
-/* Copy the inline part to @to, and prepare the Writes, a->rw, if there are any. */
-static int rpcrdma_reply_fill(struct rpcrdma_reply_out *a, void *to)
+int rpcrdma_port_reply_write(struct rpcrdma_reply_out *out,
+			     struct rpcrdma_transfer *t,
+			     const struct rpcrdma_lists *lists,
+			     const struct rpcrdma_msg_range *range)
 {
-	a->rw = NULL;
-	if (unlikely(a->plan->nr_items || a->plan->reply_length))
-		return rpcrdma_reply_fill_rw(a, to);
-	/* Fast path: copy all of it at once. A Reply to be pulled stays in place. */
-	if (a->plan->inline_length)
-		rpcrdma_xdr_copy_out(a->res, 0, a->plan->inline_length, to);
-	return 0;
+	struct rpcrdma_extent ext[RPCRDMA_XDR_EXTENTS] __uninitialized;
+	struct rpcrdma_svc_reply *a = rpcrdma_svc_reply_of(out);
+	struct rpcrdma_rw *rw = rpcrdma_rw_of(t);
+	int nr = 1;
+
+	if (a->rqstp) {
+		nr = rpcrdma_xdr_extents(a->res, range->from, range->length,
+					 ext, ARRAY_SIZE(ext));
+		if (nr < 0)
+			return nr;
+		percpu_counter_inc(&svcrdma_stat_write);
+	} else {
+		ext[0] = rpcrdma_extent_of(rw->priv + range->from,
+					   range->length);
+	}
+	return rpcrdma_rw_add(rw, lists, range->chunk, range->to, ext, nr, 0,
+			      range->length);
 }
+
+/* The Writes of a Reply to a callback are from a copy of it. */
+void rpcrdma_port_reply_hold(struct rpcrdma_reply_out *out,
+			     struct rpcrdma_transfer *t)
+{
+	struct rpcrdma_svc_reply *a = rpcrdma_svc_reply_of(out);
+	struct rpcrdma_rw *rw = rpcrdma_rw_of(t);
+
+	if (a->rqstp)
+		rpcrdma_rw_keep_pages(rpcrdma_rw_ep(rw), rw, a->pages,
+				      a->nr_pages);
+}
+
+/* ---- Replies that the peer pulls ---- */
 
 /*
  * Describe the part that is not sent in Write chunks. Return the number of extents, or
  * an errno.
  */
-static int rpcrdma_reply_extents(const struct rpcrdma_reply_out *a,
+static int rpcrdma_reply_extents(const struct xdr_buf *res,
+				 const struct rpcrdma_reply *reply,
+				 const struct rpcrdma_reply_plan *plan,
 				 struct rpcrdma_extent *ext)
 {
 	struct rpcrdma_msg_iter at = {};
 	struct rpcrdma_msg_range range;
 	int n, nr = 0;
 
-	while (rpcrdma_reply_iter_next(a->reply, a->plan, &at, &range)) {
+	while (rpcrdma_reply_iter_next(reply, plan, &at, &range)) {
 		if (range.origin != RPCRDMA_RANGE_EXPOSED)
 			continue;
-		n = rpcrdma_xdr_extents(a->res, range.from, range.length,
+		n = rpcrdma_xdr_extents(res, range.from, range.length,
 					ext + nr, RPCRDMA_REPLY_EXTENTS - nr);
 		if (n < 0)
 			return n;
@@ -361,140 +355,60 @@ static int rpcrdma_reply_extents(const struct rpcrdma_reply_out *a,
 }
 
 /*
- * Expose the rest of a->res for the peer to pull, and complete the plan. The pages get
- * another reference, because Writes may take the existing one. May sleep, with a bound,
- * while MRs are allocated; it does not wait for MRs that the peer has.
- * Return: the exposure, or an ERR_PTR. plan->error is set if the peer must be notified.
+ * The pages get another reference, because Writes may take the existing one. May sleep,
+ * with a bound, while MRs are allocated; it does not wait for MRs that the peer has.
  */
-static noinline_for_stack struct verbs_exposure *
-rpcrdma_reply_expose(struct rpcrdma_reply_out *a)
+int rpcrdma_port_reply_expose(struct rpcrdma_ep_core *core,
+			      struct rpcrdma_reply_out *out,
+			      const struct rpcrdma_reply *reply,
+			      struct rpcrdma_reply_plan *plan,
+			      struct rpcrdma_pull_entry **x)
 {
+	struct rpcrdma_svc_reply *a = rpcrdma_svc_reply_of(out);
+	struct rpcrdma_ep *ep = rpcrdma_ep_of(core);
 	struct rpcrdma_extent ext[RPCRDMA_REPLY_EXTENTS];
-	u32 i, nr = a->nr_pages;
 	struct rpcrdma_reply_exposed *e;
+	struct page **pages = NULL;
+	u32 i, nr = 0;
 	int nr_ext, rc;
 
-	nr_ext = rpcrdma_reply_extents(a, ext);
+	nr_ext = rpcrdma_reply_extents(a->res, reply, plan, ext);
 	if (nr_ext < 0)
-		return ERR_PTR(nr_ext);
-	e = kmalloc(struct_size(e, held.pages, nr), a->gfp);
+		return nr_ext;
+	if (a->rqstp)
+		pages = rpcrdma_reply_pages(a, &nr);
+	e = kmalloc(struct_size(e, held.pages, nr), rpcrdma_reply_gfp(a));
 	if (!e)
-		return ERR_PTR(-ENOMEM);
+		return -ENOMEM;
 	e->exposed.core.release = rpcrdma_reply_unexposed;
-	rc = rpcrdma_expose(a->ep, &e->exposed, a->reply->xid, ext, nr_ext,
-			    a->plan);
+	rc = rpcrdma_expose(ep, &e->exposed, out->xid, ext, nr_ext, plan);
 	if (rc) {
 		kfree(e);
-		return ERR_PTR(rc);
+		return rc;
 	}
 	for (i = 0; i < nr; i++)
-		get_page(a->pages[i]);
-	rpcrdma_pages_hold(a->ep, &e->held, a->pages, nr);
-	return &e->exposed;
-}
-
-/*
- * Release the user's references to the pages of an exposed Reply: the peer pulls from
- * these pages, so the next Reply must not be written there. Writes may have taken the
- * references already, all of them or all except that to the head's page.
- */
-static void rpcrdma_reply_give_pages(struct rpcrdma_reply_out *a)
-{
-	if (!a->nr_pages)
-		return;
-	rpcrdma_pages_put(a->pages, 1);
-	rpcrdma_pages_put(a->pages + 1, a->nr_pages - 1);
-}
-
-/* Build a continued Reply (4.4.2). */
-static int rpcrdma_reply_build_stream(struct rpcrdma_reply_out *a)
-{
-	int rc;
-
-	a->stream = rpcrdma_stream_alloc(RPCRDMA_KIND_REPLY, a->reply->xid,
-					 a->plan->inline_length,
-					 &a->plan->lists, a->gfp);
-	if (!a->stream)
-		return -ENOMEM;
-	rc = rpcrdma_reply_fill(a, a->stream->data);
-	if (rc)
-		rpcrdma_stream_free(a->stream);
-	return rc;
-}
-
-int rpcrdma_reply_build(struct rpcrdma_reply_out *a)
-{
-	struct rpcrdma_reply_plan *plan = a->plan;
-	struct verbs_exposure *x = NULL;
-	struct rpcrdma_send *s;
-	int rc;
-
-	a->stream = NULL;
-	if (unlikely(plan->error))
-		return -EMSGSIZE;
-	if (plan->format == RPCRDMA_CONTINUED)
-		return rpcrdma_reply_build_stream(a);
-
-	s = a->send ?: rpcrdma_send_get(a->ep);
-	if (!s)
-		return -ENOMEM;
-	if (plan->read_length) {
-		/*
-		 * The header names the memory, which must therefore be exposed first.
-		 */
-		x = rpcrdma_reply_expose(a);
-		rc = PTR_ERR(x);
-		if (IS_ERR(x))
-			goto out_put;
-	}
-	rc = rpcrdma_core_send_begin(s, RPCRDMA_KIND_REPLY, plan->format,
-				     a->reply->xid, plan->inline_length,
-				     &plan->lists);
-	if (likely(!rc))
-		rc = rpcrdma_reply_fill(a, s->buf + s->header_len);
-	if (unlikely(rc))
-		goto out_cancel;
-	if (x) {
-		rpcrdma_reply_give_pages(a);
-		s->exposed = &x->core;
-	}
-	a->send = s;
+		get_page(pages[i]);
+	rpcrdma_pages_hold(ep, &e->held, pages, nr);
+	*x = &e->exposed.core;
 	return 0;
-
-out_cancel:
-	if (x) {
-		rpcrdma_expose_cancel(x);
-		x->core.release(&x->core);
-	}
-out_put:
-	if (!a->send)
-		rpcrdma_send_put(s);
-	return rc;
 }
 
-int rpcrdma_reply_send(struct rpcrdma_reply_out *a)
+void rpcrdma_reply_give_pages(struct rpcrdma_svc_reply *a)
 {
-	struct rpcrdma_reply_plan *plan = a->plan;
+	struct page **pages;
+	u32 nr;
 
-	if (a->stream)
-		return rpcrdma_send_continued_reply(a->ep, a->stream, a->rw,
-						    plan->inv_handle);
-	return rpcrdma_send_reply(a->send, a->rw, plan->inv_handle,
-				  plan->format, &plan->lists);
+	pages = rpcrdma_reply_pages(a, &nr);
+	if (!nr)
+		return;
+	rpcrdma_pages_put(pages, 1);
+	rpcrdma_pages_put(pages + 1, nr - 1);
 }
 
-bool rpcrdma_reply_give_up(struct rpcrdma_ep *ep, u32 xid, u32 length,
-			   const struct rpcrdma_reply_plan *plan,
-			   enum rpcrdma_failed failed, int rc)
+void rpcrdma_port_reply_refused(struct rpcrdma_ep_core *core,
+				const struct rpcrdma_reply_out *out, u32 code)
 {
-	struct rpcrdma_remedy remedy =
-		rpcrdma_core_remedy(&ep->core, xid, failed, rc, plan,
-				    "no resources to send a Reply");
-
-	if (remedy.kind != RPCRDMA_REMEDY_GIVE_UP)
-		return false;
 	pr_warn_ratelimited("rpcrdma: Reply of %u bytes with xid 0x%08x to %pISpc cannot be sent (%s); the peer has to provide larger chunks\n",
-			    length, xid, &ep->remote,
-			    rpcrdma_error_name(remedy.code));
-	return true;
+			    out->length, out->xid, &rpcrdma_ep_of(core)->remote,
+			    rpcrdma_error_name(code));
 }

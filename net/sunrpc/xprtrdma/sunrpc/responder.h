@@ -48,58 +48,31 @@ rpcrdma_call_pull(struct rpcrdma_recv *rv, const struct rpcrdma_chunk *item,
 enum rpcrdma_refusal rpcrdma_call_complete(const struct rpcrdma_recv *rv,
 					   struct page **pages);
 
-/*
- * A planned Reply. The user fills in the first part, and calls rpcrdma_reply_build().
- * If that succeeds the user calls rpcrdma_reply_send().
- */
-struct rpcrdma_reply_out {
-	struct rpcrdma_ep	*ep;
+/* A Reply to be sent, for rpcrdma_core_send_reply() */
+struct rpcrdma_svc_reply {
+	struct rpcrdma_reply_out core;
 	const struct xdr_buf	*res;		/* the complete Reply */
-	const struct rpcrdma_reply *reply;
-	struct rpcrdma_reply_plan *plan;
-	gfp_t			gfp;
 	/*
-	 * The pages of @res, in order, which Writes take. NULL: Writes are from a copy
-	 * of @res, which may be reused before they have ended.
+	 * The thread whose pages @res is in, which Writes take. NULL, for a callback:
+	 * Writes are from a copy of @res, which may be reused before they have ended.
 	 */
-	struct page		**pages;
+	struct svc_rqst		*rqstp;
+	struct page		**pages;	/* that the Writes will hold */
 	u32			nr_pages;
-	struct rpcrdma_send	*send;		/* reserved for it, or NULL */
-
-	struct rpcrdma_stream	*stream;	/* set instead of @send's message */
-	struct rpcrdma_rw	*rw;
 };
 
-/*
- * Prepare the Reply as a->plan describes: expose its memory if the peer is to read it,
- * and copy its inline bytes to a->send, or prepare a->stream for a continued Reply.
- * Context: process context, may sleep, but does not wait for the peer.
- * Return: 0: a->send has the message, a context was allocated if it was NULL; or
- *	a->stream is set, and a->send is unused. A negative errno: a->send is unused;
- *	a->plan->error is set if the peer must be notified.
- */
-int rpcrdma_reply_build(struct rpcrdma_reply_out *a);
-/* Send it. Return 0 or -ENOTCONN. */
-int rpcrdma_reply_send(struct rpcrdma_reply_out *a);
+static inline struct rpcrdma_svc_reply *
+rpcrdma_svc_reply_of(const struct rpcrdma_reply_out *out)
+{
+	return container_of((struct rpcrdma_reply_out *)out,
+			    struct rpcrdma_svc_reply, core);
+}
 
 /*
- * Fast path: prepare the Write of the first @length bytes of page data of @res to the
- * only chunk in @lists, from @nr pages at @pages, which the transfer keeps.
- * Return: the transfer; NULL, with @pages unchanged, if rpcrdma_reply_build() must be used.
+ * Release the thread's references to the pages of an exposed Reply: the peer pulls from
+ * these pages, so the next Reply must not be written there. Writes may have taken the
+ * references already, all of them or all except that to the head's page.
  */
-struct rpcrdma_rw *rpcrdma_reply_write_one(struct rpcrdma_ep *ep,
-					   const struct rpcrdma_lists *lists,
-					   const struct xdr_buf *res,
-					   u32 length, struct page **pages,
-					   u32 nr);
-
-/*
- * Handle the failure @rc to build a Reply of @length bytes. If the Reply can never be
- * sent, now or later, notify the peer (7.3) and return true. @plan: NULL if there is
- * none. @failed: RPCRDMA_FAILED_REPLY or RPCRDMA_FAILED_KEPT_REPLY
- */
-bool rpcrdma_reply_give_up(struct rpcrdma_ep *ep, u32 xid, u32 length,
-			   const struct rpcrdma_reply_plan *plan,
-			   enum rpcrdma_failed failed, int rc);
+void rpcrdma_reply_give_pages(struct rpcrdma_svc_reply *a);
 
 #endif /* RPCRDMA_RESPONDER_H */

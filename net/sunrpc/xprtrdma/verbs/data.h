@@ -118,18 +118,14 @@ struct verbs_exposure {
  * (plan->read_length), and complete @plan. The Send with s->exposed = &x->core exposes
  * the memory read-only. May sleep, with a bound, while MRs are
  * allocated.
- * Return: 0, the teardown is held off until the Send or the cancellation; -EAGAIN if no
+ * Return: 0, the teardown is held off until the Send or
+ * rpcrdma_core_expose_cancel(); -EAGAIN if no
  * MRs became available in time; or another negative errno. plan->error is set if the
  * peer must be notified.
  */
 int rpcrdma_expose(struct rpcrdma_ep *ep, struct verbs_exposure *x, u32 xid,
 		   const struct rpcrdma_extent *ext, u32 nr,
 		   struct rpcrdma_reply_plan *plan);
-/* Cancel an exposure that was not sent; release() is not called. */
-static inline void rpcrdma_expose_cancel(struct verbs_exposure *x)
-{
-	rpcrdma_core_expose_cancel(&x->core);
-}
 
 /* ---- Explicit RDMA: a Responder's, and a Requester's that pulls a Reply ---- */
 
@@ -144,6 +140,11 @@ struct rpcrdma_rw {
 	void			(*done)(struct rpcrdma_rw *rw, bool ok);
 	void			*priv;	/* the owner's; initially its memory */
 };
+
+static inline struct rpcrdma_rw *rpcrdma_rw_of(struct rpcrdma_transfer *t)
+{
+	return container_of(t, struct rpcrdma_rw, core);
+}
 
 /* Return the endpoint of a transfer. */
 static inline struct rpcrdma_ep *rpcrdma_rw_ep(const struct rpcrdma_rw *rw)

@@ -16,7 +16,7 @@
  * Memory
  *
  * struct verbs_exposure is embedded in the object that owns the pages of the Reply.
- * Until the Reply is passed to rpcrdma_send_reply(), its builder owns the object. From
+ * Until the Reply is posted, its builder owns the object. From
  * then on release() is called once: after the MRs were invalidated, or by the teardown
  * after they were destroyed.
  *

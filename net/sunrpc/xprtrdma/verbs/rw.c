@@ -80,11 +80,6 @@ static void rpcrdma_local_seek(struct rpcrdma_local *local, u32 at)
 	rpcrdma_extent_skip(&local->pos, at);
 }
 
-static struct rpcrdma_rw *rpcrdma_rw_of(struct rpcrdma_transfer *t)
-{
-	return container_of(t, struct rpcrdma_rw, core);
-}
-
 static struct rpcrdma_rw_ctxt *
 rpcrdma_rw_ctxt_of(struct rpcrdma_transfer_part *part)
 {

@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Sending: entries of the transports into the core, the starvation timer, and memory of
+ * Sending: the lock under which a message is posted, the starvation timer, and memory of
  * continued messages.
  *
  * Operation
  *
- * The entry for Replies takes ep->lock, makes one call of the core, releases the lock,
- * and runs the actions that the call returned. The core does the same for Calls. The
- * message was built in the buffer of its Send context before, and its memory was
- * mapped, so that the lock is held only to decide and to post. The core refuses a Call
- * that cannot be sent at once, and queues such a Reply (core/endpoint/send.cc). A message
- * that is posted alone on soft-RoCE is posted with bottom halves disabled, so that this
- * thread runs the softirq that sends it.
+ * The core builds and posts Calls (core/endpoint/send.cc) and Replies
+ * (core/endpoint/reply.cc). A message that is posted alone on soft-RoCE is posted with
+ * bottom halves disabled, so that this thread runs the softirq that sends it.
  *
  * The starvation timer is armed only when messages wait, or when a continued Call was
  * dropped. In the first case the connection is closed if the peer grants too few
@@ -19,11 +15,8 @@
  *
  * Memory
  *
- * A refused Call leaves its Send context to the next Call, and its MRs to the caller.
- * rpcrdma_send_reply() consumes the context, the Writes and the exposed memory in
- * every case. A continued message has one allocation with its payload. The core frees
- * a continued message when its last fragment has completed, or in the teardown. The
- * caller keeps a continued Call that is refused. The memory of a continued Reply is
+ * A continued message has one allocation with its payload. The core frees it when its
+ * last fragment has completed, or in the teardown. The memory of a continued Reply is
  * charged to the peer.
  *
  * Errors
@@ -70,14 +63,15 @@ void rpcrdma_stall_expired(struct work_struct *work)
  *
  * soft-RoCE, up to Linux 6.4, sends in a softirq. If bottom halves are enabled, it
  * wakes a thread for that. If they are disabled, this thread runs the softirq, in
- * rpcrdma_post_end(). That is done for a message that is posted alone: if there are
- * several, the woken thread sends and completes one after the other.
+ * rpcrdma_port_unlock_sent(). That is done for a message that is posted alone: if there
+ * are several, the woken thread sends and completes one after the other.
  */
-static __always_inline bool rpcrdma_post_begin(struct rpcrdma_ep *ep,
-					       enum rpcrdma_kind kind)
-	__acquires(&ep->lock)
+bool rpcrdma_port_lock_to_send(struct rpcrdma_ep_core *core,
+			       enum rpcrdma_kind kind)
+	__acquires(&rpcrdma_ep_of(core)->lock)
 {
-	bool alone = ep->softirq && rpcrdma_conn_is_idle(&ep->core.conn, kind);
+	struct rpcrdma_ep *ep = rpcrdma_ep_of(core);
+	bool alone = ep->softirq && rpcrdma_conn_is_idle(&core->conn, kind);
 
 	if (alone)
 		local_bh_disable();
@@ -85,48 +79,12 @@ static __always_inline bool rpcrdma_post_begin(struct rpcrdma_ep *ep,
 	return alone;
 }
 
-/* Release what rpcrdma_post_begin() has taken. */
-static __always_inline void rpcrdma_post_end(struct rpcrdma_ep *ep, bool alone)
-	__releases(&ep->lock)
-{
-	spin_unlock(&ep->lock);
-	if (alone)
-		local_bh_enable();
-}
-
-bool rpcrdma_port_lock_to_send(struct rpcrdma_ep_core *core,
-			       enum rpcrdma_kind kind)
-	__acquires(&rpcrdma_ep_of(core)->lock)
-{
-	return rpcrdma_post_begin(rpcrdma_ep_of(core), kind);
-}
-
 void rpcrdma_port_unlock_sent(struct rpcrdma_ep_core *core, bool alone)
 	__releases(&rpcrdma_ep_of(core)->lock)
 {
-	rpcrdma_post_end(rpcrdma_ep_of(core), alone);
-}
-
-/* ---- Sending RPCs ---- */
-
-int rpcrdma_send_reply(struct rpcrdma_send *s, struct rpcrdma_rw *rw,
-		       u32 inv_handle, enum rpcrdma_format format,
-		       const struct rpcrdma_lists *lists)
-{
-	struct rpcrdma_ep *ep = rpcrdma_send_ep(s);
-	bool alone, exposes = s->exposed;
-	u32 todo;
-	int rc;
-
-	alone = rpcrdma_post_begin(ep, RPCRDMA_KIND_REPLY);
-	rc = rpcrdma_core_send_reply(&ep->core, s, rw ? &rw->core : NULL,
-				     inv_handle, format, lists);
-	todo = rpcrdma_core_take_todo(&ep->core);
-	rpcrdma_post_end(ep, alone);
-	if (unlikely(rc || todo || exposes))
-		rpcrdma_core_reply_left(s, rw ? &rw->core : NULL, rc, todo,
-					exposes);
-	return rc;
+	spin_unlock(&rpcrdma_ep_of(core)->lock);
+	if (alone)
+		local_bh_enable();
 }
 
 /* ---- Continued messages ---- */

@@ -56,21 +56,6 @@ static inline bool rpcrdma_ep_can_reserve_reply(struct rpcrdma_ep *ep)
 }
 
 /*
- * Send a Reply. It waits for window and Send Queue space in order, without blocking the
- * caller. Consumes @s and @rw in every case, and @s->exposed, which the caller may have
- * set.
- * @rw: Writes posted before it, or NULL.
- * @inv_handle: handle to invalidate at the peer, 0 for an ordinary Send.
- * @format: for the counters.
- * @lists: its chunk lists, or NULL.
- * Context: process context.
- * Return: 0 or -ENOTCONN.
- */
-int rpcrdma_send_reply(struct rpcrdma_send *s, struct rpcrdma_rw *rw,
-		       u32 inv_handle, enum rpcrdma_format format,
-		       const struct rpcrdma_lists *lists);
-
-/*
  * Return a stream with space for @len bytes of payload, which the caller fills in, or
  * NULL if out of memory. @lists: NULL for none. @gfp: without __GFP_FS.
  * Context: process context, may sleep, without starting I/O.
@@ -81,20 +66,6 @@ struct rpcrdma_stream *rpcrdma_stream_alloc(enum rpcrdma_kind kind, u32 xid,
 					    gfp_t gfp);
 /* Free a stream that was not sent. @st may be NULL. */
 void rpcrdma_stream_free(struct rpcrdma_stream *st);
-
-/*
- * Send a continued Reply, in order, like rpcrdma_send_reply(). Consumes @st and @rw.
- * @rw and @inv_handle belong to the last message.
- */
-static inline int rpcrdma_send_continued_reply(struct rpcrdma_ep *ep,
-					       struct rpcrdma_stream *st,
-					       struct rpcrdma_rw *rw,
-					       u32 inv_handle)
-{
-	return rpcrdma_core_send_continued_reply(&ep->core, st,
-						 rw ? &rw->core : NULL,
-						 inv_handle);
-}
 
 /*
  * Refuse the Call with @xid (7): the ERROR is queued and sent in order.

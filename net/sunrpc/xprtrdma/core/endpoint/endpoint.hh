@@ -6,6 +6,7 @@
 #include <rpcrdma/endpoint_buffers.h>
 #include <rpcrdma/endpoint_continued.h>
 #include <rpcrdma/endpoint_receive.h>
+#include <rpcrdma/endpoint_reply.h>
 #include <rpcrdma/endpoint_rpc.h>
 #include <rpcrdma/endpoint_transfer.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Calls and Replies that are sent as a single message; continued.cc has the others.
+ * Sending Calls; reply.cc has Replies, and continued.cc the messages of continued ones.
  *
  * Operation
  *
@@ -8,12 +8,7 @@
  * The fast paths are a Call without chunks, and a Call with one item in one chunk. The
  * host maps memory and copies the payload.
  *
- * A Call is sent at once or refused, because its task can retry it. A Reply is posted,
- * or queued in order in core->messages, because its sender does not wait. A server
- * reserves the Send context of a Reply before it executes the Call, so that the Reply
- * waits only for credits and for slots of the Send Queue. The Writes of a Reply are
- * chained before its Send if the chain fits the Send Queue. Otherwise they are posted
- * first, and transfer.cc queues the Reply when they have completed.
+ * A Call is sent at once or refused, because its task can retry it.
  *
  * Memory
  *
@@ -34,8 +29,7 @@
  * Locking
  *
  * A Call is planned, mapped and built without the lock of the connection, and posted
- * under it. rpcrdma_core_send_reply() is called under it. Its caller runs the actions in
- * core->todo after it has released the lock.
+ * under it. The actions in core->todo run after it is released.
  */
 #include "../queue/send_queue.hh"
 #include "../rpc/plan_call.hh"
@@ -69,20 +63,6 @@ namespace
 
 constexpr char TOO_FEW_MRS[] =
 	"the device has too few memory regions for a Call";
-
-/* Send the Reply in @s after the Writes of @t, which do not fit into its chain. */
-int send_reply_after(rpcrdma_ep_core *core, rpcrdma_send *s,
-		     rpcrdma_transfer *t, enum rpcrdma_format format,
-		     const rpcrdma_lists *lists)
-{
-	t->reply = &s->work;
-	/* If the connection is not open, the transfer's end releases the Reply. */
-	core->todo |= RPCRDMA_TODO_WRITES;
-	if (!is_open(core))
-		return -E_NOTCONN;
-	rpcrdma_conn_count(&core->conn, RPCRDMA_KIND_REPLY, format, lists);
-	return 0;
-}
 
 /*
  * Return true if a Call cannot be sent now; write space will be notified. A Call that
@@ -379,25 +359,6 @@ void rpcrdma_core_send_put(struct rpcrdma_send *s)
 	rpcrdma_core_freed(s->core);
 }
 
-void rpcrdma_core_reply_left(struct rpcrdma_send *s, struct rpcrdma_transfer *t,
-			     int rc, u32 todo, bool exposes)
-{
-	rpcrdma_ep_core *core = s->core;
-
-	if (todo)
-		rpcrdma_core_finish(core, todo);
-	if (todo & RPCRDMA_TODO_WRITES)
-		rpcrdma_core_transfer_post(t);
-	else if (rc)
-		rpcrdma_core_send_put(s);
-	/*
-	 * The teardown, which was held off, releases the exposure if the Reply could
-	 * not be sent.
-	 */
-	if (exposes)
-		rpcrdma_port_leave(core);
-}
-
 int rpcrdma_core_call_refused(struct rpcrdma_ep_core *core,
 			      const struct rpcrdma_rx *rx,
 			      const struct rpcrdma_call *call,
@@ -431,42 +392,4 @@ int rpcrdma_core_send_call(struct rpcrdma_ep_core *core, struct rpcrdma_send *s,
 			   struct rpcrdma_xact *x)
 {
 	return send_call(core, s, mrs, format, lists, x, false);
-}
-
-int rpcrdma_core_send_reply(struct rpcrdma_ep_core *core,
-			    struct rpcrdma_send *s, struct rpcrdma_transfer *t,
-			    u32 inv_handle, enum rpcrdma_format format,
-			    const struct rpcrdma_lists *lists)
-{
-	const list_head *mrs = s->exposed ? &s->exposed->mrs : nullptr;
-	enum rpcrdma_sq_answer may;
-
-	prepare_send(s, RPCRDMA_WORK_REPLY, inv_handle);
-	s->work.wrs.nr += count_mrs(mrs);
-	if (t && !rpcrdma_sq_in_chain(&core->sq, s->work.wrs.nr, t->left))
-		[[unlikely]] {
-		if (mrs)
-			rpcrdma_port_chain_mrs(s, mrs);
-		return send_reply_after(core, s, t, format, lists);
-	}
-	attach_writes(s, t);
-	if (!is_open(core)) [[unlikely]]
-		return -E_NOTCONN;
-	may = sq_reply(&core->conn, &core->sq, &s->work.wrs, s->buf, format,
-		       lists);
-	if (may == RPCRDMA_SQ_NEVER) [[unlikely]] {
-		core->todo |= RPCRDMA_TODO_TOO_LONG;
-		return -E_NOTCONN;
-	}
-	if (mrs) [[unlikely]]
-		rpcrdma_port_chain_mrs(s, mrs);
-	chain_writes(s, t);
-	if (may == RPCRDMA_SQ_WAIT) [[unlikely]] {
-		list_push_back(&s->work.list, &core->messages);
-		rpcrdma_core_pump(core);
-		trace_queued(core, load_word(s->buf, 0), &s->work);
-	} else if (!submit_send(core, s)) [[unlikely]] {
-		core->todo |= RPCRDMA_TODO_SEND_REFUSED;
-	}
-	return 0;
 }
