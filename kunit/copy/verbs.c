@@ -623,6 +623,14 @@ void loop_limit_queues(void)
 		workqueue_set_max_active(*rpcrdma_queues[i].wq, 1);
 }
 
+void loop_flush_queues(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(rpcrdma_queues); i++)
+		flush_workqueue(*rpcrdma_queues[i].wq);
+}
+
 void loop_set_identity(const char *identity)
 {
 	strscpy(rpcrdma_host_identity, identity, sizeof(rpcrdma_host_identity));

@@ -142,6 +142,8 @@ void loop_set_identity(const char *identity);
 
 /* Let each workqueue run one work item at a time, until the suite ends. */
 void loop_limit_queues(void);
+/* Wait for the end of the work items of all connections that have begun or are queued. */
+void loop_flush_queues(void);
 /* Return the number of endpoints that have not been freed. */
 unsigned int loop_nr_endpoints(void);
 
