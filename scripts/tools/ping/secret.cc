@@ -77,7 +77,7 @@ struct hmac_of {
 };
 
 bool hmac(EVP_MAC_CTX *context, const hmac_of &of,
-	  const rpcrdma2_auth_piece (&input)[3],
+	  const rpcrdma2_auth_range (&input)[3],
 	  uint8_t (&proof)[RPCRDMA2_AUTH_MAX_PROOF], size_t wanted)
 {
 	OSSL_PARAM params[] = {
@@ -90,11 +90,11 @@ bool hmac(EVP_MAC_CTX *context, const hmac_of &of,
 
 	if (!EVP_MAC_init(context, secret.data(), secret.size(), params))
 		return false;
-	for (const rpcrdma2_auth_piece &piece : input) {
+	for (const rpcrdma2_auth_range &range : input) {
 		if (!EVP_MAC_update(
 			    context,
-			    static_cast<const unsigned char *>(piece.data),
-			    piece.length))
+			    static_cast<const unsigned char *>(range.data),
+			    range.length))
 			return false;
 	}
 	if (!of.shared.empty() &&

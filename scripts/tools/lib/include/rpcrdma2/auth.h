@@ -66,7 +66,7 @@ struct rpcrdma2_auth_config {
 };
 
 /* A range of the input of an HMAC */
-struct rpcrdma2_auth_piece {
+struct rpcrdma2_auth_range {
 	const void *data;
 	uint32_t length;
 };
@@ -108,7 +108,7 @@ struct rpcrdma2_auth_request {
 	const char *server;
 	uint32_t hash;
 	uint32_t proof_length;
-	struct rpcrdma2_auth_piece input[2][3];
+	struct rpcrdma2_auth_range input[2][3];
 	struct rpcrdma2_auth_dh dh;
 };
 
