@@ -216,7 +216,7 @@ void *endpoint::new_assembly(u32 size)
 		w_.complain("more is reassembled than was announced");
 	/* Without memory, the connection closes, whatever messages follow. */
 	if (w_.fault(60)) {
-		w_.tell("%s: no memory for a continued message", name);
+		w_.log("%s: no memory for a continued message", name);
 		refused_ = true;
 		return nullptr;
 	}
@@ -248,7 +248,7 @@ rpcrdma_segment *endpoint::more_segs()
 {
 	w_.sum.more_segs++;
 	if (w_.fault(3000)) {
-		w_.tell("%s: no memory for segments", name);
+		w_.log("%s: no memory for segments", name);
 		w_.segs_missing++;
 		return nullptr;
 	}

@@ -40,11 +40,11 @@ crowd::crowd(world &w, u32 connections)
 	/* All hostile clients are of the same kind, or of all kinds. */
 	const u32 sort = w_.choose.below(4);
 
-	w_.tell("%u clients; 1 in %u is hostile, by %s", count_, HOSTILE,
-		sort == 0 ? "all means" :
-		sort == 1 ? "parts" :
-		sort == 2 ? "Replies" :
-			    "Reads");
+	w_.log("%u clients; 1 in %u is hostile, by %s", count_, HOSTILE,
+	       sort == 0 ? "all means" :
+	       sort == 1 ? "parts" :
+	       sort == 2 ? "Replies" :
+			   "Reads");
 
 	for (u32 i = 0; i < count_; i++) {
 		const u32 nth = sort ? sort - 1 : i / HOSTILE % 3;
@@ -447,9 +447,9 @@ void crowd::run()
 		else if (w_.now > LONGEST)
 			w_.complain("a run does not end");
 	}
-	w_.tell("%llu connections, at most %llu MiB of %llu; %u RPCs, the slowest took %llu ms; %u hoarders closed; %llu s",
-		w_.sum.connections, most_ / MIB, memory_.limit / MIB, over_,
-		slowest_ / MILLISECOND, stuck_, w_.now / SECOND);
+	w_.log("%llu connections, at most %llu MiB of %llu; %u RPCs, the slowest took %llu ms; %u hoarders closed; %llu s",
+	       w_.sum.connections, most_ / MIB, memory_.limit / MIB, over_,
+	       slowest_ / MILLISECOND, stuck_, w_.now / SECOND);
 	if (w_.complaint.empty())
 		end();
 }

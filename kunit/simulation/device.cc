@@ -136,7 +136,7 @@ void queue_pair::transmit()
 		if (r.reg->valid)
 			w_.complain("a valid MR is registered again");
 		if (w_.fault(2)) {
-			w_.tell("a registration fails");
+			w_.log("a registration fails");
 			error();
 			return;
 		}
@@ -147,7 +147,7 @@ void queue_pair::transmit()
 		break;
 	case op::invalidate:
 		if (w_.fault(2)) {
-			w_.tell("an invalidation fails");
+			w_.log("an invalidation fails");
 			error();
 			return;
 		}
@@ -320,7 +320,7 @@ void queue_pair::cut()
 {
 	if (dead_)
 		return;
-	w_.tell("the connection is cut");
+	w_.log("the connection is cut");
 	for (queue_pair *qp : { this, peer_ }) {
 		u32 n;
 

@@ -466,13 +466,13 @@ void endpoint::model_received(const received *rv)
 
 void endpoint::describe() const
 {
-	w_.tell("%s: stage %u, version %u; sent %u of %u, received %u, posted %u, advertised %u; %u Sends free, %u of %u slots used; waiting: %u messages, %u transfers, %u control%s%s; %u Receives held",
-		name, life.stage, conn.version, u32{ conn.sent },
-		u32{ conn.limit }, u32{ conn.received }, u32{ conn.posted },
-		u32{ conn.advertised }, sq.contexts, sq.posted - sq.retired,
-		sq.depth, count(messages), count(transfers), conn.pend_count,
-		conn.tx_open ? ", one continued" : "",
-		sq.call_wrs ? ", Calls" : "", recvs_held);
+	w_.log("%s: stage %u, version %u; sent %u of %u, received %u, posted %u, advertised %u; %u Sends free, %u of %u slots used; waiting: %u messages, %u transfers, %u control%s%s; %u Receives held",
+	       name, life.stage, conn.version, u32{ conn.sent },
+	       u32{ conn.limit }, u32{ conn.received }, u32{ conn.posted },
+	       u32{ conn.advertised }, sq.contexts, sq.posted - sq.retired,
+	       sq.depth, count(messages), count(transfers), conn.pend_count,
+	       conn.tx_open ? ", one continued" : "",
+	       sq.call_wrs ? ", Calls" : "", recvs_held);
 }
 
 void endpoint::check()

@@ -59,10 +59,10 @@ rpc *host::begin(const spec &what, endpoint *bound, std::function<void()> ended)
 	xmit_.push_back(task);
 	/* The task is awake. */
 	asleep_ = false;
-	w_.tell("%s: RPC %u, xid %x, %u (item %u) for %u (item %u) of %u, chain %u",
-		client_ ? "client" : "server", task->id, task->xid,
-		what.call_length, what.call_item, what.reply_length,
-		what.reply_item, what.reply_max, what.chain);
+	w_.log("%s: RPC %u, xid %x, %u (item %u) for %u (item %u) of %u, chain %u",
+	       client_ ? "client" : "server", task->id, task->xid,
+	       what.call_length, what.call_item, what.reply_length,
+	       what.reply_item, what.reply_max, what.chain);
 	transmit();
 	return task;
 }
@@ -103,7 +103,7 @@ void host::release(rpc *task)
 	task->reply.retire(w_, "a Reply");
 	task->item.retire(w_, "a result");
 	task->state = rpc::OVER;
-	w_.tell("RPC %u is over: %d", task->id, task->status);
+	w_.log("RPC %u is over: %d", task->id, task->status);
 	if (task->ended)
 		task->ended();
 	task->ended = nullptr;
@@ -116,7 +116,7 @@ void host::kill(rpc *task)
 
 	if (task->state != rpc::QUEUED && task->state != rpc::WAITING)
 		return;
-	w_.tell("RPC %u is killed", task->id);
+	w_.log("RPC %u is killed", task->id);
 	w_.sum.killed++;
 	if (queued != xmit_.end())
 		xmit_.erase(queued);
@@ -154,7 +154,7 @@ void host::timed_out(rpc *task)
 	if (task->state != rpc::WAITING || task->pinned)
 		return;
 	w_.sum.timed_out++;
-	w_.tell("RPC %u waited too long", task->id);
+	w_.log("RPC %u waited too long", task->id);
 	if (!task->unanswered)
 		w_.complain("an RPC has no Reply for a minute");
 	/* A callback of nfsd is a soft task: it ends, and the connection stays. */
@@ -258,7 +258,7 @@ void host::transmit()
 			task->refused = rc;
 			w_.sum.failed++;
 			fail(task, rc);
-			w_.tell("RPC %u cannot be sent: %d", task->id, rc);
+			w_.log("RPC %u cannot be sent: %d", task->id, rc);
 		}
 		complete(task, rc);
 	}

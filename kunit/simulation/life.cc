@@ -229,7 +229,7 @@ void endpoint::opened()
 		due_[RPCRDMA_COUNT_AUTHS_DONE]++;
 		w_.sum.authenticated++;
 	}
-	w_.tell("%s: open, version %u", name, conn.version);
+	w_.log("%s: open, version %u", name, conn.version);
 	ops_.opened(*this);
 }
 
@@ -243,7 +243,7 @@ void endpoint::wake()
 
 void endpoint::closing(const char *reason)
 {
-	w_.tell("%s: closes: %s", name, reason ? reason : "-");
+	w_.log("%s: closes: %s", name, reason ? reason : "-");
 	if (reason && !w_.trouble && !params.silent && !excused &&
 	    !(params.secrets_differ && rpcrdma_auth_failed(&conn)))
 		w_.complain(std::string(name) +
@@ -268,7 +268,7 @@ int endpoint::release_one(rpcrdma_teardown what)
 		if (!life.stops && w_.fault(500)) {
 			/* Sometimes the device stops after a few attempts. */
 			refusals_ = w_.choose.below(2 * RPCRDMA_STOP_TRIES);
-			w_.tell("%s: the device does not stop", name);
+			w_.log("%s: the device does not stop", name);
 		}
 		unstopped_ = refusals_;
 		if (!refusals_)
@@ -298,7 +298,7 @@ int endpoint::release_one(rpcrdma_teardown what)
 				    ": memory is freed that a peer can access");
 		break;
 	case RPCRDMA_TEARDOWN_GONE:
-		w_.tell("%s: closed", name);
+		w_.log("%s: closed", name);
 		check_counts();
 		break;
 	case RPCRDMA_TEARDOWN_NOTIFY:

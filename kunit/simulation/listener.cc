@@ -36,7 +36,7 @@ static void evict(rpcrdma_pending_conn *conn)
 
 void listener::evict(endpoint &oldest)
 {
-	w_.tell("%s: is evicted", oldest.name);
+	w_.log("%s: is evicted", oldest.name);
 	rpcrdma_admission_leave(&admission_, &oldest.pending);
 	oldest.leave_quota();
 	oldest.close(nullptr);

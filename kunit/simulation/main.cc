@@ -24,7 +24,7 @@
 namespace simulation
 {
 
-void world::tell(const char *format, ...)
+void world::log(const char *format, ...)
 {
 	va_list args;
 

@@ -239,7 +239,7 @@ int endpoint::map_mr(device_mr *reg, const rpcrdma_mr_limits &limits,
 	if (!n || n > pos.length)
 		w_.complain("an MR is mapped beyond its memory");
 	if (w_.fault(1)) {
-		w_.tell("%s: no memory to map an MR", name);
+		w_.log("%s: no memory to map an MR", name);
 		due_[RPCRDMA_COUNT_MAP_FAILURES]++;
 		return -ENOMEM;
 	}

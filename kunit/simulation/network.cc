@@ -251,7 +251,7 @@ void network::request(u32 index)
 	if (w_.fault(1000)) {
 		const u32 sort = w_.choose.below(v1_peer_ ? 2 : 3);
 
-		w_.tell("connect: fault %u", sort);
+		w_.log("connect: fault %u", sort);
 		if (sort == 2) {
 			p.silent = true;
 		} else if (!sort) {
@@ -462,7 +462,7 @@ void network::remove(bool client)
 {
 	const bool surprise = w_.choose.below(2);
 
-	w_.tell("the %s's device is removed", client ? "client" : "server");
+	w_.log("the %s's device is removed", client ? "client" : "server");
 	w_.sum.removals++;
 	fallback_.asked = false;
 	away_until_[client] = w_.now + 2 * SECOND;
@@ -485,10 +485,10 @@ void network::run()
 
 	choose_setup();
 	slow = setup_.slow;
-	w_.tell("windows %u and %u, messages of %u and %u, %u RPCs, %u at once, %u chains",
-		setup_.client.cfg.window, setup_.server.cfg.window,
-		setup_.client.cfg.props.rbsiz, setup_.server.cfg.props.rbsiz,
-		setup_.rpcs, setup_.at_once, setup_.chains);
+	w_.log("windows %u and %u, messages of %u and %u, %u RPCs, %u at once, %u chains",
+	       setup_.client.cfg.window, setup_.server.cfg.window,
+	       setup_.client.cfg.props.rbsiz, setup_.server.cfg.props.rbsiz,
+	       setup_.rpcs, setup_.at_once, setup_.chains);
 	w_.after(1, this, WORK);
 	while (w_.complaint.empty() &&
 	       (begun_ < setup_.rpcs || over_ < rpcs() || serving())) {

@@ -171,7 +171,7 @@ bool endpoint::submit(rpcrdma_chain *chain, const rpcrdma_work &w)
 	chain->wrs.signaled = w.wrs.signaled;
 	/* Work that the device rejects is returned by the teardown. */
 	if (w_.fault(1)) {
-		w_.tell("%s: the device refuses work", name);
+		w_.log("%s: the device refuses work", name);
 		due_[RPCRDMA_COUNT_POSTS_REFUSED]++;
 		return false;
 	}
@@ -248,7 +248,7 @@ void *endpoint::new_buffer(u32 size, u64 *addr)
 
 	/* If an allocation fails, the next ones fail, too. */
 	if (w_.fault(10)) {
-		w_.tell("%s: no memory for Send buffers", name);
+		w_.log("%s: no memory for Send buffers", name);
 		buffers_short_ = 1 + w_.choose.below(4);
 	}
 	if (buffers_short_) {
@@ -328,7 +328,7 @@ bool endpoint::post_receives(received *first)
 		return false;
 	}
 	if (is_open() && w_.fault(1)) {
-		w_.tell("%s: the device refuses Receives", name);
+		w_.log("%s: the device refuses Receives", name);
 		receives_refused_ = true;
 		due_[RPCRDMA_COUNT_POSTS_REFUSED]++;
 		return false;

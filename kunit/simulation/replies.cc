@@ -97,8 +97,8 @@ void host::refused(rpc *task, const rpcrdma_rx &rx, int status)
 {
 	const u32 code = rx.error.code;
 
-	w_.tell("RPC %u is refused: %s, %u", task->id, rpcrdma_error_name(code),
-		rx.error.arg[0]);
+	w_.log("RPC %u is refused: %s, %u", task->id, rpcrdma_error_name(code),
+	       rx.error.arg[0]);
 	w_.sum.refused++;
 	/*
 	 * The Call was executed, so that the service may recognise another copy
@@ -123,7 +123,7 @@ void host::refused(rpc *task, const rpcrdma_rx &rx, int status)
  */
 void host::report(rpc *task, const rpcrdma_actions &s)
 {
-	w_.tell("RPC %u has a bad Reply: %s", task->id, s.reason);
+	w_.log("RPC %u has a bad Reply: %s", task->id, s.reason);
 	if (!task->what.bad || s.todo & RPCRDMA_ACT_CLOSE)
 		w_.complain(s.reason);
 	w_.sum.bad++;
@@ -307,7 +307,7 @@ void host::deliver(rpc *task, const std::vector<u8> &whole)
 			w_.complain("octets of a Reply are wrong");
 		ended = std::move(task->ended);
 		task->ended = nullptr;
-		w_.tell("RPC %u was executed before: anew", id);
+		w_.log("RPC %u was executed before: anew", id);
 		/*
 		 * A chunk may be refused several times for its size, but not
 		 * because it is too short.

@@ -73,10 +73,10 @@ void network::choose_personality(v1_peer_params *one)
 		props.rbsiz = LARGEST_ANNOUNCED;
 		one->size = setup_.client.cfg.props.sbsiz;
 	}
-	w_.tell("a server of version 1: %s; its answer to version 2: %s%s",
-		one->as.name,
-		one->as.refusal ? one->as.refusal->name : "nothing",
-		one->as.hangs_up ? ", then a disconnect" : "");
+	w_.log("a server of version 1: %s; its answer to version 2: %s%s",
+	       one->as.name,
+	       one->as.refusal ? one->as.refusal->name : "nothing",
+	       one->as.hangs_up ? ", then a disconnect" : "");
 }
 
 void network::choose_setup()

@@ -15,9 +15,9 @@ void v1_peer::begin(const spec &what, std::function<void()> ended)
 	t->what->xid = xid;
 	t->what->what = what;
 	t->ended = std::move(ended);
-	w_.tell("version 1: RPC %u, xid %x, %u (item %u) for %u (item %u) of %u",
-		t->what->id, xid, what.call_length, what.call_item,
-		what.reply_length, what.reply_item, what.reply_max);
+	w_.log("version 1: RPC %u, xid %x, %u (item %u) for %u (item %u) of %u",
+	       t->what->id, xid, what.call_length, what.call_item,
+	       what.reply_length, what.reply_item, what.reply_max);
 	tasks_[xid] = std::move(t);
 	transmit();
 }

@@ -94,8 +94,7 @@ public:
 			complaint = what;
 	}
 	/* Write a line of the log of the run. */
-	__attribute__((format(printf, 2, 3))) void tell(const char *format,
-							...);
+	__attribute__((format(printf, 2, 3))) void log(const char *format, ...);
 
 	u32 now_ms() const
 	{
