@@ -355,6 +355,21 @@ kernel_doc()
 	grep -c 'Scanning' <<<"$out" | sed 's/$/ comments/'
 }
 
+# Check that the core in the objects below the folder $1 clears no large variable, except to set
+# up objects. Kernels clear all variables that are not initialized. One instruction clears any
+# number of bytes, so that counts of instructions do not show it.
+clears_little()
+{
+	objdump -d --no-show-raw-insn "$1/net/sunrpc/xprtrdma/core/endpoint.o" | awk '
+		/>:$/ { name = $2; quads = ""; functions++ }
+		/mov +\$0x[0-9a-f]+,%ecx/ { split($0, part, /0x|,/); quads = part[2] }
+		/rep stos %rax/ && length(quads) + (quads >= "40") > 2 && name !~ /_init>|_params>/ {
+			print name " clears 0x" quads " times 8 bytes"
+			bad = 1
+		}
+		END { if (!functions) print "nothing was checked"; exit bad || !functions }'
+}
+
 # sparse on all C of the build
 sparse_clean()
 {
@@ -503,6 +518,7 @@ level_build()
 		try build/no-c++-runtime no_cxx_runtime "$build/rpcrdma.ko"
 		try build/no-constructors no_constructors "$build/rpcrdma.ko"
 		try build/layers scripts/layers.sh "$build"
+		try build/clears-little clears_little "$build"
 		try build/no-code-in-groups no_code_groups "$build/net"
 		try build/unresolved-symbols unresolved_seen "$dir"
 		try build/modules-install installs "$dir"

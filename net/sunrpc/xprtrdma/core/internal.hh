@@ -10,6 +10,16 @@
 #ifndef RPCRDMA_CORE_INTERNAL_HH
 #define RPCRDMA_CORE_INTERNAL_HH
 
+/*
+ * A local variable that is not cleared, for large ones on hot paths. Kernels are usually built
+ * with -ftrivial-auto-var-init=zero. Compilers without that option lack the attribute.
+ */
+#if defined(__has_attribute) && __has_attribute(uninitialized)
+#define RPCRDMA_UNINITIALIZED __attribute__((uninitialized))
+#else
+#define RPCRDMA_UNINITIALIZED
+#endif
+
 #include <rpcrdma/engine.h>
 
 namespace rpcrdma

@@ -348,8 +348,9 @@ int build_whole(rpcrdma_ep_core *core, rpcrdma_reply_out *out,
 /* Send a Reply that may be any. */
 [[gnu::noinline]] int send_any(rpcrdma_ep_core *core, rpcrdma_reply_out *out)
 {
-	rpcrdma_reply_plan plan;
-	rpcrdma_reply reply;
+	/* More than a KiB, of which a Reply seldom uses more than a few words */
+	rpcrdma_reply_plan plan RPCRDMA_UNINITIALIZED;
+	rpcrdma_reply reply RPCRDMA_UNINITIALIZED;
 	built_reply b;
 	int rc;
 
@@ -385,7 +386,7 @@ int build_whole(rpcrdma_ep_core *core, rpcrdma_reply_out *out,
 {
 	const rpcrdma_item *item = rpcrdma_port_reply_item(out);
 	rpcrdma_send *s = out->send;
-	rpcrdma_reply_plan plan;
+	rpcrdma_reply_plan plan RPCRDMA_UNINITIALIZED;
 	rpcrdma_transfer *t;
 	u32 before, rest;
 	u8 *to;
