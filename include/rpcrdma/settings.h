@@ -50,7 +50,7 @@ struct rpcrdma_settings {
  * needs more than 16 KiB. With pages of 64 KiB it would exceed the largest size.
  */
 #define RPCRDMA_DEFAULT_INLINE(page_size)				\
-	((page_size) == 16384 ? 20480 : 16384)
+	((page_size) == 16384 ? 32768 : 16384)
 
 /* The settings that an administrator has not changed. A page has @page_size bytes. */
 #define RPCRDMA_DEFAULT_SETTINGS(page_size) {				\
