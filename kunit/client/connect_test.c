@@ -133,7 +133,7 @@ static void connect_denied(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, t.rpc);
 	msg.rpc_argp = t.rpc;
 	msg.rpc_resp = t.rpc;
-	if (rpcrdma_xprt_is_main(xprt))
+	if (rpcrdma_xprt_is_main(xprt, false))
 		KUNIT_EXPECT_EQ(test, rpc_call_sync(peer->clnt, &msg, RPC_TASK_SOFTCONN),
 				-EACCES);
 #ifdef HAVE_XPRT_CLASS_MEMBER

@@ -189,14 +189,14 @@ static inline void rpcrdma_xprt_set_class(struct rpc_xprt *xprt,
 
 /*
  * Return true if @xprt is the first transport of its RPC client, which connects before the
- * client is used. On kernels that do not mark it, return false.
+ * client is used. On kernels that do not mark it, return @unknown.
  */
-static inline bool rpcrdma_xprt_is_main(const struct rpc_xprt *xprt)
+static inline bool rpcrdma_xprt_is_main(const struct rpc_xprt *xprt, bool unknown)
 {
 #ifdef HAVE_XPRT_CLASS_MEMBER
 	return xprt->main;
 #else
-	return false;
+	return unknown;
 #endif
 }
 

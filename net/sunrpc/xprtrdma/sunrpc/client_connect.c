@@ -241,11 +241,12 @@ static void rpcrdma_client_choose(struct rpcrdma_client *client,
 
 /*
  * Return true if no file depends on the transport yet. Further transports of an RPC client
- * (nconnect) first connect when an RPC of a file is sent over them.
+ * (nconnect) first connect when an RPC of a file is sent over them. If the kernel does not
+ * tell them apart, return @unknown for one that was never connected.
  */
-static bool rpcrdma_client_is_new(const struct rpc_xprt *xprt)
+static bool rpcrdma_client_is_new(const struct rpc_xprt *xprt, bool unknown)
 {
-	return !xprt->stat.connect_count && rpcrdma_xprt_is_main(xprt);
+	return !xprt->stat.connect_count && rpcrdma_xprt_is_main(xprt, unknown);
 }
 
 static struct rpcrdma_ep *rpcrdma_client_try(struct rpcrdma_client *client,
@@ -261,7 +262,8 @@ static struct rpcrdma_ep *rpcrdma_client_try(struct rpcrdma_client *client,
 		src = (struct sockaddr *)&client->srcaddr;
 	if (rpcrdma_client_swaps(client))
 		how |= RPCRDMA_CONNECT_RESERVES;
-	if (rpcrdma_client_is_new(xprt))
+	/* Without the algorithms the first connection fails. */
+	if (rpcrdma_client_is_new(xprt, true))
 		how |= RPCRDMA_CONNECT_FIRST;
 	ep = rpcrdma_ep_connect(xprt->xprt_net, (struct sockaddr *)&xprt->addr,
 				src, &t->params, &rpcrdma_client_ep_ops, client,
@@ -334,7 +336,8 @@ void rpcrdma_client_reconnect(struct rpcrdma_client *client, bool close)
 	struct rpc_xprt *xprt = &client->requester.xprt;
 	struct rpcrdma_reconnect_walk walk = {
 		.close	= close,
-		.first	= rpcrdma_client_is_new(xprt),
+		/* An RPC of a file must not end with EACCES. */
+		.first	= rpcrdma_client_is_new(xprt, false),
 	};
 	struct rpcrdma_reconnect_step step;
 	struct rpcrdma_client_trial trial;
