@@ -82,8 +82,9 @@ static inline bool rpcrdma_calls_may_retry(const struct rpcrdma_call_queue *q)
  * @call: Call
  * @read_octets: length of its Read chunks
  *
- * Fast path, without the lock. Such a Call is not queued. It overtakes no older Call
- * except those that are being pulled.
+ * Fast path, without the lock. Such a Call need not be queued. It overtakes no older Call
+ * except those that are being pulled. If no Send context is free for its Reply, the caller
+ * reports it with rpcrdma_calls_arrived() all the same.
  * Return: true if so.
  */
 static inline bool rpcrdma_calls_pass(const struct rpcrdma_call_queue *q,
@@ -141,7 +142,8 @@ void rpcrdma_calls_arrived(struct rpcrdma_call_queue *q,
  * rpcrdma_calls_early() - check if the Call may be pulled ahead of the threads
  * @q: queue of Calls
  * @call: Call
- * @room: returns true if @user has memory for so many bytes
+ * @room: returns true if @user has memory for so many bytes, which it may charge then. It is
+ *	the last condition: if it returns true, so does this function.
  * @user: passed to the callback
  *
  * If so, its memory is reserved until rpcrdma_calls_early_end().

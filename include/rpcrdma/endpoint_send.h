@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
  * The send side of an endpoint: Send contexts, the queues of messages and transfers,
- * posting and retiring Work Requests. endpoint_rpc.h has Calls and Replies,
+ * posting and retiring Work Requests. endpoint_rpc.h has Calls, endpoint_reply.h Replies,
  * endpoint_continued.h continued messages, endpoint_buffers.h the memory of Send contexts.
  *
  * The core keeps all state of it in struct rpcrdma_ep_core, which its host embeds in the

@@ -57,7 +57,7 @@ enum rpcrdma_reconnect {
 /**
  * struct rpcrdma_reconnect_walk - progress of the reconnect procedure
  * @close: 1: close only, do not connect
- * @first: 1: the transport has never had a connection
+ * @first: 1: the transport is the first of its RPC client, and has never had a connection
  * @next: private to the engine
  * @status: of the attempt
  *

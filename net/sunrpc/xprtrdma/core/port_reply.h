@@ -122,7 +122,8 @@ int rpcrdma_port_reply_write(struct rpcrdma_reply_out *out,
  * @out: the Reply, of which nothing is copied any more
  * @t: its Writes, which are complete
  *
- * The memory is charged to the peer until @t ends, and is then released.
+ * A server charges the memory to the peer until @t ends, and then releases it. The memory of
+ * a callback's Reply is the callback service's.
  * Context: no lock held.
  */
 void rpcrdma_port_reply_hold(struct rpcrdma_reply_out *out,

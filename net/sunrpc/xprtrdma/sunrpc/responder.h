@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The Responder, for either direction: Calls with Read chunks, and Replies that are not
- * one message without chunks
+ * The Responder, for either direction: Calls with Read chunks, and Replies
  */
 #ifndef RPCRDMA_RESPONDER_H
 #define RPCRDMA_RESPONDER_H

@@ -121,7 +121,7 @@ rpcrdma_svc_queue(struct rpcrdma_svc_conn *conn,
 		svc_xprt_enqueue(&conn->xprt);
 }
 
-/* Handle the end of a Call's Reads. Process context, not a service thread. */
+/* Handle the end of a Call's Reads. A service thread calls this if they cannot be posted. */
 static void rpcrdma_svc_pulled(struct rpcrdma_rw *rw, bool ok)
 {
 	struct rpcrdma_recv *rv = rw->priv;

@@ -11,8 +11,9 @@
  *
  * A Reply is posted, or queued in order in core->messages, because its sender does not
  * wait. A server reserves the Send context of a Reply before it executes the Call, so
- * that the Reply waits only for credits and for slots of the Send Queue. A client gets
- * it here. The Writes of a Reply are chained before its Send if the chain fits the Send
+ * that the Reply waits only for credits and for slots of the Send Queue. A continued
+ * Reply returns this context and waits for one for each message. A client gets it here.
+ * The Writes of a Reply are chained before its Send if the chain fits the Send
  * Queue. Otherwise they are posted first, and transfer.cc queues the Reply when they
  * have completed.
  *
