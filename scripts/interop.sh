@@ -84,7 +84,7 @@ guest()
 }
 
 status=0
-rm -f "$run/wire" "$run/server/booted"
+rm -f "$run/wire" "$run/server/booted" "$run/shared/ready" "$run/shared/stop"
 guest server server=on --quiet -- >"$run/server.log" 2>&1 &
 server=$!
 # The wire is connected when the client's guest begins, and not again when the server's has to
@@ -94,9 +94,10 @@ while kill -0 $server 2>/dev/null && ! [ -s "$run/server/booted" ]; do
 done
 guest client server=off -- "$@" 2>"$run/client.log" &
 client=$!
-# Without its server, what remains of the client's tests would fail by their time limits.
+# Without its server, what remains of the client's tests would fail by their time limits. At the
+# end of its tests the client stops the server, which may end first.
 while kill -0 $client 2>/dev/null; do
-	kill -0 $server 2>/dev/null || kill $client 2>/dev/null || true
+	kill -0 $server 2>/dev/null || [ -e "$run/shared/stop" ] || kill $client 2>/dev/null || true
 	sleep 1
 done
 wait $client || status=$?
