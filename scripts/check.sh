@@ -741,7 +741,7 @@ level_interop()
 	MODULE='' guest_module interop stock || return 0
 	# NFS 4.0 and 4.1 do not differ from 4.2 for the transport. e2e tests two ends of this
 	# module, and the simulation tests two ends of version 1.
-	[ -n "${VERSIONS:-}" ] || export VERSIONS='3 4.2' OURS_VERSIONS=4.2 DIVIDE=yes
+	[ -n "${VERSIONS:-}" ] || local -x VERSIONS='3 4.2' OURS_VERSIONS=4.2 DIVIDE=yes
 	PREFIX=interop/ scripts/interop.sh --module "$module" --run-dir "$1" \
 		in-tree:ours:1 ours:ours:2 ours:in-tree:1 switch silent drop auth || status=$?
 	results "$1/results" "" >/dev/null
