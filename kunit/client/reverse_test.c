@@ -5,6 +5,46 @@
 
 #include "peer.h"
 
+/* ---- The service's end of the queue of callbacks ---- */
+
+#ifdef HAVE_SVC_CB_LWQ
+
+static void peer_bc_queue_init(struct svc_serv *serv)
+{
+	lwq_init(&serv->sv_cb_list);
+}
+
+static struct rpc_rqst *peer_bc_next(struct svc_serv *serv)
+{
+	return lwq_dequeue(&serv->sv_cb_list, struct rpc_rqst, rq_bc_list);
+}
+
+#else
+
+static void peer_bc_queue_init(struct svc_serv *serv)
+{
+	spin_lock_init(&serv->sv_cb_lock);
+	INIT_LIST_HEAD(&serv->sv_cb_list);
+#ifdef HAVE_SVC_CB_LIST
+	init_waitqueue_head(&serv->sv_cb_waitq);
+#endif
+}
+
+static struct rpc_rqst *peer_bc_next(struct svc_serv *serv)
+{
+	struct rpc_rqst *rqst;
+
+	spin_lock_bh(&serv->sv_cb_lock);
+	rqst = list_first_entry_or_null(&serv->sv_cb_list, struct rpc_rqst,
+					rq_bc_list);
+	if (rqst)
+		list_del(&rqst->rq_bc_list);
+	spin_unlock_bh(&serv->sv_cb_lock);
+	return rqst;
+}
+
+#endif
+
 /* Process a Call of the server, as nfs4_callback_svc() does. */
 static void peer_callback(struct peer *peer, struct rpc_rqst *rqst)
 {
@@ -55,7 +95,7 @@ static int peer_service_fn(void *data)
 	struct rpc_rqst *rqst;
 
 	while (!kthread_should_stop()) {
-		rqst = rpcrdma_bc_next(peer->serv);
+		rqst = peer_bc_next(peer->serv);
 		if (rqst)
 			peer_callback(peer, rqst);
 		else
@@ -103,7 +143,7 @@ static struct peer *peer_open_reverse(struct kunit *test)
 	peer->serv->sv_pools = kunit_kzalloc(test, sizeof(struct svc_pool),
 					     GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, peer->serv->sv_pools);
-	rpcrdma_bc_queue_init(peer->serv);
+	peer_bc_queue_init(peer->serv);
 	peer->cb_sound = true;
 	peer->service = kthread_run(peer_service_fn, peer, "loop_callback");
 	KUNIT_ASSERT_FALSE(test, IS_ERR(peer->service));

@@ -316,45 +316,6 @@ static inline struct rpc_rqst *rpcrdma_bc_dequeue(struct svc_serv *serv,
 }
 
 #endif
-
-/* The service's end of that queue, for tests that act as the service */
-#ifdef HAVE_SVC_CB_LWQ
-
-static inline void rpcrdma_bc_queue_init(struct svc_serv *serv)
-{
-	lwq_init(&serv->sv_cb_list);
-}
-
-static inline struct rpc_rqst *rpcrdma_bc_next(struct svc_serv *serv)
-{
-	return lwq_dequeue(&serv->sv_cb_list, struct rpc_rqst, rq_bc_list);
-}
-
-#else
-
-static inline void rpcrdma_bc_queue_init(struct svc_serv *serv)
-{
-	spin_lock_init(&serv->sv_cb_lock);
-	INIT_LIST_HEAD(&serv->sv_cb_list);
-#ifdef HAVE_SVC_CB_LIST
-	init_waitqueue_head(&serv->sv_cb_waitq);
-#endif
-}
-
-static inline struct rpc_rqst *rpcrdma_bc_next(struct svc_serv *serv)
-{
-	struct rpc_rqst *rqst;
-
-	spin_lock_bh(&serv->sv_cb_lock);
-	rqst = list_first_entry_or_null(&serv->sv_cb_list, struct rpc_rqst,
-					rq_bc_list);
-	if (rqst)
-		list_del(&rqst->rq_bc_list);
-	spin_unlock_bh(&serv->sv_cb_lock);
-	return rqst;
-}
-
-#endif
 #endif /* CONFIG_SUNRPC_BACKCHANNEL */
 
 #endif /* RPCRDMA_COMPAT_H */
