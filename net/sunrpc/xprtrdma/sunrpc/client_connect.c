@@ -242,7 +242,7 @@ static void rpcrdma_client_choose(struct rpcrdma_client *client,
 /*
  * Return true if no file depends on the transport yet. Further transports of an RPC client
  * (nconnect) first connect when an RPC of a file is sent over them. If the kernel does not
- * tell them apart, return @unknown for one that was never connected.
+ * distinguish them, return @unknown for one that was never connected.
  */
 static bool rpcrdma_client_is_new(const struct rpc_xprt *xprt, bool unknown)
 {

@@ -20,7 +20,7 @@
  * Memory
  *
  * The inline part is copied before the Writes hold the memory of the Reply, because the
- * host may take it from the sender then. What is exposed is held before that. If the
+ * host may take it from the sender then. Exposed memory is held before that. If the
  * Reply cannot be built, its Writes, exposure, stream and Send context are released, and
  * their charges end. From the post on, the endpoint owns them. A plan may refer to
  * segments in the memory of the Call's Receive, which is held until the header is built.
@@ -216,7 +216,7 @@ int fill_reply(rpcrdma_ep_core *core, rpcrdma_reply_out *out,
 
 	*t = nullptr;
 	if (!plan->nr_items && !plan->reply_length) {
-		/* What is to be pulled stays in place. */
+		/* The bytes to be pulled stay in place. */
 		if (plan->inline_length)
 			rpcrdma_port_reply_copy(out, 0, plan->inline_length,
 						to);
