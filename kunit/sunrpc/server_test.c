@@ -324,16 +324,17 @@ static void server_release(struct server_live *live, struct loop_rpc *rpc)
 }
 
 /*
- * Send a Call, with @arg in a Read chunk unless that is NULL, and try to receive it
- * until that succeeds or a Call waits.
+ * Send a Call, with @arg in a Read chunk and @res in a Write chunk unless these are NULL,
+ * and try to receive it until that succeeds or a Call waits.
  */
 static void server_call(struct kunit *test, struct server_live *live,
-			struct loop_rpc *rpc, struct loop_buf *arg)
+			struct loop_rpc *rpc, struct loop_buf *arg,
+			struct loop_buf *res)
 {
 	unsigned long end = jiffies + LOOP_WAIT_S * HZ;
 
 	atomic_set(&live->woken, 0);
-	loop_rpc_init(rpc, arg, NULL);
+	loop_rpc_init(rpc, arg, res);
 	KUNIT_ASSERT_EQ(test, loop_rpc_send(&live->pair->client, rpc), 0);
 	KUNIT_EXPECT_TRUE(test, loop_poll(atomic_read(&live->woken)));
 	while (!server_receive(live) && !rpcrdma_calls_any(&live->conn.queue) &&
@@ -362,7 +363,7 @@ static void server_waits_for_send(struct kunit *test, struct loop_buf *arg)
 	for (tries = 0; tries < 8; tries++) {
 		server_hold_sends(test, live);
 		starved = percpu_counter_sum(&svcrdma_stat_sq_starve);
-		server_call(test, live, rpc, arg);
+		server_call(test, live, rpc, arg, NULL);
 		if (!live->received)
 			break;
 		server_release(live, rpc);
@@ -415,6 +416,85 @@ static void server_pulled_call_waits_for_send(struct kunit *test)
 	loop_buf_free(&arg);
 }
 
+enum {
+	SERVER_HEAD	= 16,		/* bytes of a Reply before its data */
+};
+
+/*
+ * Encode the Reply to @rpc as nfsd does that bypasses the page cache: @data begin inside
+ * the first of @pages after the head's page, and the page that they end in is not counted.
+ */
+static void server_encode(struct svc_rqst *rqstp, const struct loop_rpc *rpc,
+			  const struct loop_buf *data, struct page **pages)
+{
+	struct xdr_buf *res = &rqstp->rq_res;
+	__be32 *p = page_address(pages[0]);
+	u32 i;
+
+	p[0] = cpu_to_be32(rpc->xid);
+	p[1] = cpu_to_be32(1);
+	p[2] = 0;
+	p[3] = cpu_to_be32(data->len);
+	for (i = 0; i < data->nr; i++) {
+		get_page(data->pages[i]);
+		pages[1 + i] = data->pages[i];
+	}
+	rqstp->rq_respages = pages;
+	rqstp->rq_next_page = pages + data->nr;
+	rqstp->rq_page_end = pages + 1 + data->nr;
+	rqstp->rq_stime = ktime_get();
+	res->head[0].iov_base = p;
+	res->head[0].iov_len = SERVER_HEAD;
+	res->pages = pages + 1;
+	res->page_base = data->base;
+	res->page_len = data->len;
+	res->len = SERVER_HEAD + data->len;
+}
+
+/*
+ * If data begin inside a page, the page that they end in is kept for the device, too:
+ * the thread gets another one for its next Reply.
+ */
+static void server_keeps_last_page(struct kunit *test)
+{
+	struct server_live *live = server_live_open(test);
+	struct svc_rqst *rqstp = live->rqstp;
+	struct loop_buf data = {}, result = {};
+	struct page *pages[3] = {};
+	struct loop_rpc *rpc;
+	unsigned int i;
+
+	rpc = kunit_kzalloc(test, sizeof(*rpc), GFP_KERNEL);
+	pages[0] = alloc_page(GFP_KERNEL);
+	KUNIT_ASSERT_TRUE(test, rpc && pages[0]);
+	KUNIT_ASSERT_EQ(test, loop_buf_alloc(&data, 1, PAGE_SIZE), 0);
+	KUNIT_ASSERT_EQ(test, loop_buf_alloc(&result, 0, PAGE_SIZE), 0);
+	loop_buf_fill(&data, 0);
+	server_call(test, live, rpc, NULL, &result);
+	KUNIT_ASSERT_TRUE(test, live->received);
+
+	server_encode(rqstp, rpc, &data, pages);
+	rpcrdma_svc_result_payload(rqstp, SERVER_HEAD, data.len);
+	KUNIT_EXPECT_EQ(test, rpcrdma_svc_sendto(rqstp), 0);
+	KUNIT_EXPECT_NULL(test, pages[1]);
+	KUNIT_EXPECT_NULL(test, pages[2]);
+#ifdef HAVE_RQ_PAGES_NFREE
+	/* sunrpc replaces the pages up to here. */
+	KUNIT_EXPECT_PTR_EQ(test, rqstp->rq_next_page, pages + 3);
+#endif
+	KUNIT_EXPECT_EQ(test, loop_rpc_wait(&live->pair->client, rpc), 0);
+	KUNIT_EXPECT_EQ(test, rpc->placed, result.len);
+	KUNIT_EXPECT_EQ(test, loop_buf_check(&result, 0), result.len);
+
+	server_release(live, rpc);
+	for (i = 0; i < ARRAY_SIZE(pages); i++)
+		if (pages[i])
+			put_page(pages[i]);
+	server_live_close(test, live);
+	loop_buf_free(&result);
+	loop_buf_free(&data);
+}
+
 static int server_live_suite_init(struct kunit_suite *suite)
 {
 	int rc = loop_mem_suite_init(suite);
@@ -424,13 +504,15 @@ static int server_live_suite_init(struct kunit_suite *suite)
 	rpcrdma_svc_wq = rpcrdma_wq;
 	if (percpu_counter_init(&svcrdma_stat_recv, 0, GFP_KERNEL) ||
 	    percpu_counter_init(&svcrdma_stat_read, 0, GFP_KERNEL) ||
-	    percpu_counter_init(&svcrdma_stat_sq_starve, 0, GFP_KERNEL))
+	    percpu_counter_init(&svcrdma_stat_sq_starve, 0, GFP_KERNEL) ||
+	    percpu_counter_init(&svcrdma_stat_write, 0, GFP_KERNEL))
 		rc = -ENOMEM;
 	return rc;
 }
 
 static void server_live_suite_exit(struct kunit_suite *suite)
 {
+	percpu_counter_destroy(&svcrdma_stat_write);
 	percpu_counter_destroy(&svcrdma_stat_sq_starve);
 	percpu_counter_destroy(&svcrdma_stat_read);
 	percpu_counter_destroy(&svcrdma_stat_recv);
@@ -454,6 +536,7 @@ static struct kunit_suite server_suite = {
 static struct kunit_case server_live_cases[] = {
 	KUNIT_CASE(server_call_waits_for_send),
 	KUNIT_CASE(server_pulled_call_waits_for_send),
+	KUNIT_CASE(server_keeps_last_page),
 	{}
 };
 

@@ -157,6 +157,24 @@ void rpcrdma_port_reply_built(struct rpcrdma_ep_core *core,
 }
 
 /*
+ * Count all pages with data of the Reply as pages of the Reply. An NFSv4 READ for which
+ * nfsd bypasses the page cache may have data that begin inside a page; nfsd counts the
+ * pages as if they began with one. The thread would use the last page for its next
+ * Reply while the device reads from it.
+ */
+static void rpcrdma_svc_count_pages(struct svc_rqst *rqstp)
+{
+	const struct xdr_buf *res = &rqstp->rq_res;
+	struct page **end = res->pages + DIV_ROUND_UP(res->page_base +
+						      res->page_len, PAGE_SIZE);
+
+	if (unlikely(res->page_len && end > rqstp->rq_next_page &&
+		     res->pages >= rqstp->rq_respages &&
+		     end <= rqstp->rq_page_end))
+		rqstp->rq_next_page = end;
+}
+
+/*
  * Release the pages of a copied Reply, as sunrpc would do next, except for the head's
  * page: it has no other user, so the thread keeps it for its next Reply. The others may
  * be pages of a file.
@@ -201,6 +219,7 @@ int rpcrdma_svc_sendto(struct svc_rqst *rqstp)
 		svc_xprt_deferred_close(xprt);
 		return -ENOTCONN;
 	}
+	rpcrdma_svc_count_pages(rqstp);
 	a.core.call_lists = &rv->rx.lists;
 	a.core.send = rv->send;
 	a.core.xid = rv->rx.xid;
