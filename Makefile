@@ -27,7 +27,14 @@ LIBRARY := scripts/tools/lib
 PING := scripts/tools/ping
 CTL := scripts/tools/ctl
 LIBRARY_TEST := kunit/library
-in_kdir = -C $(KDIR) M=$(CURDIR)
+# The compilers have to be those of the kernel: clang if it was built with clang. LLVM=1 or
+# LLVM=-19 chooses another clang.
+ifneq ($(wildcard $(KDIR)/.config),)
+ifeq ($(origin LLVM)$(filter command environment,$(origin CC)),undefined)
+LLVM := $(shell . scripts/lib.sh && kernel_llvm $(KDIR))
+endif
+endif
+in_kdir = -C $(KDIR) M=$(CURDIR) $(addprefix LLVM=,$(LLVM))
 
 all: modules
 

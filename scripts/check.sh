@@ -439,17 +439,17 @@ known_kernel()
 		[ "$(grep -c '^#define HAVE_' <<<"$report")" -eq "$(sources 'net/sunrpc/xprtrdma/compat/*.c' | wc -l)" ]
 }
 
-# A 32-bit kernel is refused with a sentence.
-refuses_32_bit()
+# A kernel with the configuration $3 is refused with the sentence $1.
+refuses_kernel()
 {
 	local output
 	mirror "$build_root/report"
-	if output=$(make --no-print-directory -C "$build_root/report" config-report KVER="$1" CONFIG_64BIT= 2>&1); then
-		echo "a kernel without CONFIG_64BIT was accepted"
+	if output=$(make --no-print-directory -C "$build_root/report" config-report KVER="$2" "$3" 2>&1); then
+		echo "a kernel with $3 was accepted"
 		return 1
 	fi
 	echo "$output"
-	grep -q '32-bit kernels are not supported' <<<"$output"
+	grep -q "$1" <<<"$output"
 }
 
 # Check that the code map names each file of the product.
@@ -538,7 +538,9 @@ level_build()
 	try build/code-map mapped
 	try build/bpftrace scripts/tools/bpftrace/test.py "/usr/src/linux-headers-${kver%-*}-common/include/trace/events/sunrpc.h"
 	try build/config-report known_kernel "$kver"
-	try build/32-bit refuses_32_bit "$kver"
+	try build/32-bit refuses_kernel '32-bit kernels are not supported' "$kver" CONFIG_64BIT=
+	# The C++ compiler is gcc's, which cannot emit what control-flow integrity compares.
+	try build/kcfi refuses_kernel 'g++[-0-9]* is not clang' "$kver" CONFIG_CFI_CLANG=y
 	try build/compat scripts/compat-test.sh
 	try build/install scripts/install-test.sh "$kver"
 	try build/conformance-check scripts/conformance-test.py

@@ -49,6 +49,12 @@ mkdir "$root/kdir"
 cp -r "$kdir/Makefile" "$kdir/include" "$root/kdir/"
 echo "CC = \$(CROSS_COMPILE)gcc-1" >"$root/kdir/.kernelvariables"
 refuses 'gcc-1 is missing: apt-get install' install_sh check "$kver" "$root/kdir"
+# A kernel that clang has built, whose release is only partly installed
+printf '%s\n' CONFIG_CC_IS_CLANG=y CONFIG_CLANG_VERSION=980102 'CONFIG_CC_VERSION_TEXT="clang version 98.1.2"' >"$root/kdir/.config"
+mkdir "$root/bin"
+for tool in clang clang++ ld.lld; do ln -s /bin/true "$root/bin/$tool-98"; done
+refuses 'llvm-nm-98 is missing: .*clang version 98.1.2' env PATH="$root/bin:$PATH" bash "$here/scripts/install.sh" check "$kver" "$root/kdir"
+rm "$root/kdir/.config"
 
 # Another kernel than the running one
 if [ "$kver" != "$(uname -r)" ]; then

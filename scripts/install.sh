@@ -70,19 +70,28 @@ dkms_()
 
 check()
 {
-	local running cc cxx other
+	local running cc llvm tool other
 	[ -n "$kver" ] || die "no kernel to build for: install linux-headers-amd64, or set KVER= or KDIR="
 	[ -e "$kdir/Makefile" ] && [ -e "$kdir/include/generated/utsrelease.h" ] ||
 		die "KDIR=$kdir is no kernel build folder: set it to the folder of the headers package, e.g. /lib/modules/$kver/build"
 	root_only install
 	[ -d "$modules" ] || die "$modules is missing, so the kernel $kver is not installed here: install its package, or set KVER="
 
-	cc=$(sed -n 's/.*CROSS_COMPILE)\(gcc[-0-9]*\).*/\1/p' "$kdir/.kernelvariables" 2>/dev/null | head -n 1)
-	cc=${cc:-gcc}
-	cxx=${cc/gcc/g++}
-	for tool in "$cc" "$cxx" make; do
-		command -v "$tool" >/dev/null || die "$tool is missing: apt-get install $tool"
-	done
+	if grep -qs '^CONFIG_CC_IS_CLANG=y' "$kdir/.config"; then
+		# shellcheck source=scripts/lib.sh
+		llvm=$(. "$(dirname "$0")/lib.sh" && kernel_llvm "$kdir")
+		for tool in clang clang++ ld.lld llvm-nm; do
+			command -v "$tool${llvm#1}" >/dev/null ||
+				die "$tool${llvm#1} is missing: clang built this kernel, so install clang, lld and llvm of its release ($(sed -n 's/^CONFIG_CC_VERSION_TEXT=//p' "$kdir/.config"))"
+		done
+	else
+		cc=$(sed -n 's/.*CROSS_COMPILE)\(gcc[-0-9]*\).*/\1/p' "$kdir/.kernelvariables" 2>/dev/null | head -n 1)
+		cc=${cc:-gcc}
+		for tool in "$cc" "${cc/gcc/g++}"; do
+			command -v "$tool" >/dev/null || die "$tool is missing: apt-get install $tool"
+		done
+	fi
+	command -v make >/dev/null || die "make is missing: apt-get install make"
 
 	other=$(other_copies | head -n 1)
 	case $other in

@@ -62,6 +62,20 @@ kernel_version()
 	echo "$v"
 }
 
+# If clang built the kernel with the build folder $1, print the value of LLVM for which its
+# makefiles use that release, or the default release if that one is not installed.
+kernel_llvm()
+{
+	local release
+	grep -qs '^CONFIG_CC_IS_CLANG=y' "$1/.config" || return 0
+	release=$(sed -n 's/^CONFIG_CLANG_VERSION=\([0-9]*\)[0-9]\{4\}$/\1/p' "$1/.config")
+	if command -v "clang-$release" >/dev/null; then
+		echo "-$release"
+	else
+		echo 1
+	fi
+}
+
 # Print the project's files in this folder: those that git does not ignore, or all without git.
 project_files()
 {
