@@ -9,6 +9,7 @@ LEVEL.results    lines "ok NAME", "ok NAME # SKIP reason", "not ok NAME - reason
 LEVEL.seconds    duration of the level
 LEVEL.processor  processor time of the level in seconds
 LEVEL.retried    a line for each test that was tried twice, if there was one
+processors       seconds in which the processors were busy, and percent in which they were idle
 
 The same results are written to the file XML as JUnit XML."""
 import pathlib
@@ -56,11 +57,13 @@ def number(path):
     return int(lines[0]) if lines else 0
 
 
-def page(levels):
+def page(levels, processors):
     print(f'{"level":16} {"passed":>7} {"failed":>7} {"skipped":>8} {"seconds":>8} {"processor":>10}')
     for level in levels:
         passed, failed, skipped = level.counts()
         print(f"{level.name:16} {passed:7} {failed:7} {skipped:8} {level.seconds:8} {level.processor:10}")
+    if processors:
+        print(f"The processors were busy for {processors[0]} s, and idle for {processors[1]} % of the time.")
     timed = sorted((t for level in levels for t in level.tests if t.seconds), key=lambda t: -t.seconds)
     if timed:
         print("\nSlowest tests:")
@@ -113,7 +116,7 @@ def main():
         sys.exit(__doc__)
     found = pathlib.Path(sys.argv[1]).glob("*.results")
     levels = [Level(path) for path in sorted(found, key=lambda path: path.stat().st_mtime)]
-    page(levels)
+    page(levels, " ".join(lines_of(pathlib.Path(sys.argv[1], "processors"))).split())
     if len(sys.argv) == 3:
         junit(levels, sys.argv[2])
     sys.exit(0 if closing_line(levels) else 1)

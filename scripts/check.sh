@@ -61,7 +61,8 @@ PATH=$PATH:/usr/sbin:/sbin
 
 levels=("$@")
 # The longest levels begin first.
-[ ${#levels[@]} -gt 0 ] || levels=(engine kunit e2e interop hostile hostile-server e2e-debug kernels capture boot demo cost build simulation packages)
+[ ${#levels[@]} -gt 0 ] || levels=(engine e2e interop kernels demo cost boot \
+	e2e-debug kunit hostile-server hostile capture build packages simulation)
 
 # Where each level's results are kept for the page at the end
 report=$(mktemp -d)
@@ -878,39 +879,59 @@ next_level()
 	[ -n "$level" ]
 }
 
-# Run the levels in the file $1, concurrently with other lanes. The output of a level is shown
-# when it has ended.
+# Run the levels in the files $@, those of the first file first, concurrently with other lanes.
+# The output of a level is shown when it has ended.
 run_lane()
 {
-	local out level
+	local out level queue
 	out=$(mktemp "$report/out.XXXXXX")
-	while next_level "$1"; do
-		echo "== $level begins" >&2
-		run_level "$level" >"$out" 2>&1
-		flock "$report" cat "$out"
+	for queue in "$@"; do
+		while next_level "$queue"; do
+			echo "== $level begins" >&2
+			run_level "$level" >"$out" 2>&1
+			flock "$report" cat "$out"
+		done
 	done
 }
 
-# Run these levels, two guests at a time, and those without a guest on the processor time that
-# remains: a guest keeps one core busy and waits often.
+# Print the number of guests that run at a time: guests wait often, so there is one more than
+# processors if each has 4 GiB of memory.
+guest_lanes()
+{
+	local memory lanes
+	memory=$(awk '$1 == "MemAvailable:" { print int($2 / 1024 / 1024 / 4) }' /proc/meminfo)
+	lanes=$(($(nproc) + 1))
+	[ $lanes -le $memory ] || lanes=$memory
+	[ $lanes -ge 2 ] || lanes=2
+	echo $lanes
+}
+
+# Run these levels: several guests at a time, and the levels without a guest on the processor
+# time that remains. One lane begins with the levels in QEMU, whose guests keep a processor
+# busy, and the others with those in User-Mode Linux, which wait more.
 run_lanes()
 {
-	local pids=() level i
+	local pids=() level i lanes
+	lanes=$(guest_lanes)
 	# Each has less processor time.
-	export TIMEOUT_SCALE=$((TIMEOUT_SCALE * 2))
-	touch "$report/guests" "$report/host"
+	export TIMEOUT_SCALE=$((TIMEOUT_SCALE * 3))
+	touch "$report"/{qemu,uml,host}
 	for level in "$@"; do
 		if on_host "$level"; then
 			echo "$level" >>"$report/host"
+		elif uses_uml "$level"; then
+			echo "$level" >>"$report/uml"
 		else
-			echo "$level" >>"$report/guests"
+			echo "$level" >>"$report/qemu"
 		fi
 	done
-	for i in guests guests; do
-		( trap - EXIT; run_lane "$report/$i" ) &
+	( trap - EXIT; run_lane "$report"/{qemu,uml} ) &
+	pids+=($!)
+	for ((i = 1; i < lanes; i++)); do
+		( trap - EXIT; run_lane "$report"/{uml,qemu} ) &
 		pids+=($!)
 	done
-	( trap - EXIT; renice -n 10 $BASHPID >/dev/null; run_lane "$report/host" ) &
+	( trap - EXIT; renice -n 5 $BASHPID >/dev/null; run_lane "$report/host" ) &
 	pids+=($!)
 	for i in "${pids[@]}"; do
 		wait "$i" || true
@@ -939,6 +960,10 @@ for level in "${levels[@]}"; do
 	break
 done
 
+# Print the ticks of all processors: busy, idle.
+processors() { awk '$1 == "cpu" { printf "%.0f %.0f\n", $2 + $3 + $4 + $7 + $8, $5 + $6 }' /proc/stat; }
+
+read -r busy idle < <(processors)
 first=("${levels[@]}")
 if [ ${#levels[@]} -gt 1 ]; then
 	prepare_kernel "${levels[@]}"
@@ -964,6 +989,9 @@ for level in "${levels[@]}"; do
 	[ -e "$report/$level.seconds" ] ||
 		echo "not ok $level/run - the level did not end" >>"$report/$level.results"
 done
+# Processor time of all programs on this machine, and the share in which no program ran
+read -r busy_now idle_now < <(processors)
+echo "$(((busy_now - busy) / $(getconf CLK_TCK))) $((100 * (idle_now - idle) / (busy_now - busy + idle_now - idle + 1)))" >"$report/processors"
 echo
 status=0
 "$here/scripts/check-report.py" "$report" "${JUNIT_XML:-$RUNS/check.xml}" >"$report/page" || status=$?
