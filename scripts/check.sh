@@ -324,15 +324,22 @@ sources() { git ls-files -co --exclude-standard -- "$@" 2>/dev/null | while read
 
 checkpatch()
 {
-	local out kernel_scripts
+	local out kernel_scripts passed files
 	kernel_scripts
+	# The files that have passed these rules, with their content, are not checked again.
+	passed=$kernel_scripts/passed-$(declare -f checkpatch | sha256sum | cut -c1-16)
+	touch "$passed"
 	# clang-format checks the C++, and the C in the same folders.
-	# shellcheck disable=SC2046
-	out=$(perl "$kernel_scripts/checkpatch.pl" --no-tree --terse --no-summary --show-types -f \
-		$(sources 'net/*.[ch]' 'include/*.h' 'kunit/*.[ch]' |
-			grep -vE '^kunit/(core|simulation)/') || true)
-	echo "$out" | grep -c 'WARNING' | sed 's/$/ warnings/'
-	! grep -E ': ERROR:' <<<"$out"
+	sources 'net/*.[ch]' 'include/*.h' 'kunit/*.[ch]' |
+		grep -vE '^kunit/(core|simulation)/' | xargs -d '\n' sha256sum >"$passed.$$"
+	mapfile -t files < <(grep -Fxv -f "$passed" "$passed.$$" | cut -c67-)
+	if [ ${#files[@]} -gt 0 ]; then
+		out=$(perl "$kernel_scripts/checkpatch.pl" --no-tree --terse --no-summary --show-types -f \
+			"${files[@]}" || true)
+		echo "$out" | grep -c 'WARNING' | sed 's/$/ warnings/'
+		! grep -E ': ERROR:' <<<"$out" || { rm "$passed.$$"; return 1; }
+	fi
+	mv "$passed.$$" "$passed"
 }
 
 # Each kernel-doc comment describes all parameters and members; those of the interfaces in the
