@@ -322,24 +322,34 @@ kernel_scripts()
 
 sources() { git ls-files -co --exclude-standard -- "$@" 2>/dev/null | while read -r f; do [ ! -f "$f" ] || echo "$f"; done; }
 
+# Read the names of files, and set files to those that have changed since the check $1, a
+# function, has passed with the version $2 of its tool. passed_now() records that it has passed.
+not_passed()
+{
+	passed=$CACHE/passed/$1-$({ declare -f "$1"; echo "$2"; } | sha256sum | cut -c1-16)
+	mkdir -p "$CACHE/passed"
+	touch "$passed"
+	sums=$(xargs -d '\n' sha256sum) || return
+	[ "$(wc -l <<<"$sums")" -gt 50 ] || { echo "too few files were found"; return 1; }
+	mapfile -t files < <(grep -Fxv -f "$passed" <<<"$sums" | cut -c67-)
+}
+
+passed_now() { echo "$sums" >"$passed.$$" && mv "$passed.$$" "$passed"; }
+
 checkpatch()
 {
-	local out kernel_scripts passed files
+	local out kernel_scripts passed sums files
 	kernel_scripts
-	# The files that have passed these rules, with their content, are not checked again.
-	passed=$kernel_scripts/passed-$(declare -f checkpatch | sha256sum | cut -c1-16)
-	touch "$passed"
 	# clang-format checks the C++, and the C in the same folders.
-	sources 'net/*.[ch]' 'include/*.h' 'kunit/*.[ch]' |
-		grep -vE '^kunit/(core|simulation)/' | xargs -d '\n' sha256sum >"$passed.$$"
-	mapfile -t files < <(grep -Fxv -f "$passed" "$passed.$$" | cut -c67-)
+	not_passed checkpatch "$kernel_scripts" < <(sources 'net/*.[ch]' 'include/*.h' 'kunit/*.[ch]' |
+		grep -vE '^kunit/(core|simulation)/') || return
 	if [ ${#files[@]} -gt 0 ]; then
 		out=$(perl "$kernel_scripts/checkpatch.pl" --no-tree --terse --no-summary --show-types -f \
 			"${files[@]}" || true)
 		echo "$out" | grep -c 'WARNING' | sed 's/$/ warnings/'
-		! grep -E ': ERROR:' <<<"$out" || { rm "$passed.$$"; return 1; }
+		! grep -E ': ERROR:' <<<"$out" || return
 	fi
-	mv "$passed.$$" "$passed"
+	passed_now
 }
 
 # Each kernel-doc comment describes all parameters and members; those of the interfaces in the
@@ -391,15 +401,23 @@ sparse_clean()
 # The kernel's scripts for known kinds of errors; a few have no "report" mode.
 coccinelle()
 {
-	local out kernel_scripts
+	local out kernel_scripts passed sums files dir=$1/coccinelle headers
 	kernel_scripts
+	mapfile -t headers < <(sources 'net/*.h')
+	not_passed coccinelle "$kernel_scripts $(spatch --version 2>&1)" < <(sources 'net/*.[ch]') || return
+	# A changed header may matter to each file.
+	[[ " ${files[*]} " != *.h\ * ]] || mapfile -t files < <(sources 'net/*.c')
+	[ ${#files[@]} -gt 0 ] || return 0
+	mkdir "$dir"
+	tar -cf - "${files[@]}" "${headers[@]}" | tar -C "$dir" -xf -
 	# shellcheck disable=SC2016
-	out=$(find "$kernel_scripts/coccinelle" -name '*.cocci' | sort |
+	out=$(cd "$dir" && find "$kernel_scripts/coccinelle" -name '*.cocci' | sort |
 		xargs -P"$(nproc)" -n 1 sh -c 'if spatch --very-quiet -D report --no-includes \
 			--include-headers-for-types --dir net/sunrpc/xprtrdma --cocci-file "$0" 2>/dev/null
 			then echo "#ran"; fi')
 	[ "$(grep -c '^#ran' <<<"$out")" -gt 50 ] || { echo "too few scripts could be run"; return 1; }
-	! grep -v '^#ran' <<<"$out"
+	! grep -v '^#ran' <<<"$out" || return
+	passed_now
 }
 
 formatted()
@@ -417,7 +435,11 @@ tidy()
 
 shell_clean()
 {
-	shellcheck -x -S warning -- scripts/*.sh scripts/guest/*.sh scripts/guest/*/*.sh .ci/run
+	local passed sums files all=(scripts/*.sh scripts/guest/*.sh scripts/guest/*/*.sh .ci/run)
+	not_passed shell_clean "$(shellcheck --version)" < <(printf '%s\n' "${all[@]}") || return
+	# A changed file may matter to those that source it.
+	[ ${#files[@]} -eq 0 ] || shellcheck -x -S warning -- "${all[@]}" || return
+	passed_now
 }
 
 # compat.mk finds differences between kernels by features, not by versions.
@@ -534,7 +556,7 @@ level_build()
 	fi
 	try build/checkpatch checkpatch
 	try build/kernel-doc kernel_doc
-	try build/coccinelle coccinelle
+	try build/coccinelle coccinelle "$dir"
 	[ ! -f .clang-format ] || try build/clang-format formatted
 	try build/clang-tidy tidy
 	try build/shellcheck shell_clean
