@@ -11,7 +11,10 @@
 #
 # A suite is skipped if its archive does not exist any more.
 #
-#   scripts/matrix.sh [SUITE[:FLAVOUR]|big-endian...]    default: all that are named below
+#   scripts/matrix.sh [SUITE[:FLAVOUR]|big-endian|clang...]    default: all that are named
+#                     below. Only on request: clang, with the sources that
+#                     scripts/clang-kernel.sh prepares, for which the modules are built with
+#                     clang, control-flow integrity and ThinLTO. No guest runs.
 #
 #   BUILD_ONLY=1      no guests, no packages
 #   SHORT=1           a shorter smoke test, without the in-tree module and the
@@ -72,7 +75,7 @@ compile()
 		reason="$(grep -m1 -E 'error:|\*\*\*' "$log"), see $log"
 	elif reason=$(warnings "$log"); then
 		reason=$(head -n 1 <<<"$reason")
-	elif reason=$(find "$to" -name '*.ko' -exec nm -u {} + | unresolved "$dir/build" "$to" | grep -vE '^_*kunit_'); then
+	elif [ -s "$dir/build/Module.symvers" ] && reason=$(find "$to" -name '*.ko' -exec nm -u {} + | unresolved "$dir/build" "$to" | grep -vE '^_*kunit_'); then
 		reason="no definition of $(paste -sd' ' <<<"$reason")"
 	else
 		echo "ok $name"
@@ -80,6 +83,29 @@ compile()
 	fi
 	echo "not ok $name - $reason"
 	return 1
+}
+
+# The modules built in the folder $2 for the kernel in $1 meet what control-flow integrity
+# requires, and the build refuses a C++ compiler that does not.
+control_flow()
+{
+	local dir=$1 to=$2 core=net/sunrpc/xprtrdma/core/endpoint.o output llvm
+	llvm=$(sed -n 's/^LLVM=//p' "$dir/make-args")
+	if "ld.lld$llvm" -m elf_x86_64 -r -o "$to/core-native.o" "$to/$core" &&
+	   output=$(scripts/indirect-calls.py "$to/rpcrdma.ko" "$to/core-native.o"); then
+		echo "ok $suite/indirect-calls ($output)"
+	else
+		echo "not ok $suite/indirect-calls - $(head -n 1 <<<"$output")"
+		return 1
+	fi
+	if ! output=$(make --no-print-directory -C "$to" config-report KDIR="$(readlink -f "$dir/build")" \
+			"LLVM=$llvm" CXX_FOR_KERNEL=g++ 2>&1) &&
+	   grep -q 'g++ is not clang' <<<"$output"; then
+		echo "ok $suite/other-compiler"
+	else
+		echo "not ok $suite/other-compiler - $(tail -n 1 <<<"$output")"
+		return 1
+	fi
 }
 
 # Copy the sources to the folder $1, which only that kernel uses.
@@ -162,7 +188,10 @@ for suite in "${suites[@]}"; do
 		continue
 	fi
 	status=0
-	dir=$(scripts/stock-kernel.sh "$suite" 2> >(tee "$errors" >&2)) || status=$?
+	case $suite in
+	clang) dir=$(scripts/clang-kernel.sh 2> >(tee "$errors" >&2)) || status=$? ;;
+	*) dir=$(scripts/stock-kernel.sh "$suite" 2> >(tee "$errors" >&2)) || status=$? ;;
+	esac
 	if [ $status -eq $NO_ARCHIVE ]; then
 		echo "ok $suite/kernel # SKIP $(tail -n 1 "$errors")"
 		table+=("$suite|-|skipped|-|-|-|-")
@@ -189,7 +218,9 @@ for suite in "${suites[@]}"; do
 	else
 		bad=1
 	fi
-	if [ -f "$to/rpcrdma.ko" ] && [ -z "${BUILD_ONLY:-}" ]; then
+	if [ "$suite" = clang ]; then
+		[ "$built" != built ] || control_flow "$dir" "$to" || bad=1
+	elif [ -f "$to/rpcrdma.ko" ] && [ -z "${BUILD_ONLY:-}" ]; then
 		say "$suite: a guest with this module"
 		guest "$dir" ours "$to/rpcrdma.ko"
 		ours=$counts
@@ -200,7 +231,7 @@ for suite in "${suites[@]}"; do
 			own=$counts
 		fi
 	fi
-	if [[ $suite != *[-:]* && $suite != sid && -z "${BUILD_ONLY:-}${SHORT:-}" ]]; then
+	if [[ $suite != *[-:]* && $suite != sid && $suite != clang && -z "${BUILD_ONLY:-}${SHORT:-}" ]]; then
 		say "$suite: the packages"
 		packages
 		packages=$counts

@@ -4,8 +4,9 @@
 # Install, with apt, the Debian packages that building, "make demo" and
 # "make check" need. Prints nothing and needs no network if all are installed.
 #
-#   scripts/setup.sh [build|demo|check|matrix|deb|rpm|bench|cost|tools]
-#   default: check, which includes build, demo, deb and rpm; matrix includes check
+#   scripts/setup.sh [build|demo|check|matrix|clang|deb|rpm|bench|cost|tools]
+#   default: check, which includes build, demo, deb and rpm; matrix includes check;
+#   clang is for scripts/clang-kernel.sh
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")/.." && pwd)
@@ -35,6 +36,10 @@ check=(ccache g++ cmake pkg-config libgtest-dev clang libclang-rt-14-dev clang-f
 # A big-endian processor, and guests of arm64
 matrix=(g++-s390x-linux-gnu qemu-user-static qemu-system-arm libc6-dev-arm64-cross)
 
+# The release is clang_release of lib.sh.
+clang=("clang-$clang_release" "lld-$clang_release" "llvm-$clang_release" make flex bison bc libelf-dev libssl-dev
+       xz-utils)
+
 cost=(python3 python3-matplotlib libibverbs-dev librdmacm-dev ibverbs-providers libssl-dev keyutils)
 tools=(make g++ binutils nlohmann-json3-dev libibverbs-dev librdmacm-dev ibverbs-providers libssl-dev)
 bench=(make g++ libbenchmark-dev clang libclang-rt-14-dev)
@@ -47,9 +52,10 @@ build) wanted=("${build[@]}") ;;
 demo) wanted=("${build[@]}" "${demo[@]}") ;;
 check) wanted=("${build[@]}" "${demo[@]}" "${deb[@]}" "${rpm[@]}" "${check[@]}" "${tools[@]}") ;;
 matrix) wanted=("${build[@]}" "${demo[@]}" "${deb[@]}" "${rpm[@]}" "${check[@]}" "${tools[@]}" "${matrix[@]}") ;;
+clang) wanted=("${clang[@]}") ;;
 deb) wanted=("${deb[@]}") ;;
 rpm) wanted=("${rpm[@]}") ;;
-*) die "unknown set of packages: $what (build, demo, check, matrix, deb, rpm, bench, cost or tools)" ;;
+*) die "unknown set of packages: $what (build, demo, check, matrix, clang, deb, rpm, bench, cost or tools)" ;;
 esac
 
 missing=()
