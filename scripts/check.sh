@@ -35,6 +35,8 @@
 #   wireshark   the patch for Wireshark's built-in dissector applies to its source, which
 #               is downloaded once, and compiles; only if it is named
 #   latency     the histograms of scripts/tools/bpftrace/, only if it is named
+#   signed      a kernel that loads only signed modules, with lockdown, and UEFI firmware
+#               with the module's key; needs the package ovmf, and only if it is named
 #   demo        "make demo", with few files
 #   cost        no operation costs more instructions than the committed figures
 #               (RDMA=memdev scripts/cost.sh, its short form)
@@ -848,6 +850,30 @@ level_latency()
 	local module guest tree
 	GUEST='' guest_module latency stock || return 0
 	run_e2e latency "$1" "${guest[@]}" --module "$module" --timeout 900 -- "$1/guest/latency.sh"
+}
+
+# Signed modules, with the module's key in the database of UEFI firmware (package ovmf, or the
+# folder OVMF)
+level_signed()
+{
+	local dir=$1 module guest tree key firmware=${OVMF:-/usr/share/OVMF} sign
+	GUEST='' guest_module signed stock || return 0
+	sign=$(readlink -f "/lib/modules/$kver/build/scripts")/sign-file
+	if [ ! -e "$firmware/OVMF_CODE_4M.fd" ]; then
+		skip signed "the package ovmf is not installed"
+		return
+	fi
+	strip --strip-debug -o "$dir/unsigned.ko" "$module"
+	for key in other signed; do
+		openssl req -new -x509 -newkey rsa:2048 -nodes -days 3650 -subj "/CN=$key/" \
+			-keyout "$dir/$key.key" -outform DER -out "$dir/$key.der" 2>/dev/null &&
+			"$sign" sha256 "$dir/$key.key" "$dir/$key.der" "$dir/unsigned.ko" "$dir/$key.ko" ||
+			{ not_ok signed/keys "the module cannot be signed"; return; }
+	done
+	scripts/guest/uefi-db.py "$firmware/OVMF_VARS_4M.fd" "$dir/variables" "$dir/signed.der"
+	run_e2e signed "$dir" "${guest[@]}" --module in-tree --timeout 600 \
+		--qemu-arg -drive --qemu-arg "if=pflash,format=raw,unit=0,readonly=on,file=$firmware/OVMF_CODE_4M.fd" \
+		--qemu-arg -drive --qemu-arg "if=pflash,format=raw,unit=1,file=$dir/variables" -- "$dir/guest/signed.sh"
 }
 
 kver=${KVER:-$(stock_kernel_version)}
