@@ -130,6 +130,8 @@ begin_package()
 	trap 'rm -rf "$work"' EXIT
 	tree=$work/rpcrdma-v2-$version
 	source_tree "$tree" "$version"
+	# For ccache: files in another temporary folder are the same.
+	[ -z "${CCACHE_BASEDIR:-}" ] || CCACHE_BASEDIR=$work
 }
 
 # Print the time of the last change, so that packages are reproducible.

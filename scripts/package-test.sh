@@ -121,6 +121,22 @@ prepare()
 	exec {lock}>&-
 }
 
+# Keep the results of DKMS's compilations in that system, too. PATH has the folder of ccache's
+# compilers if this system has ccache.
+add_ccache()
+{
+	local lock
+	[ -n "${CCACHE_DIR:-}" ] || return 0
+	exec {lock}>"$base.prepare"
+	flock "$lock"
+	if [ ! -e "$base/usr/bin/ccache" ]; then
+		# Without "clean", which would remove the archives of the second kernel
+		( apt_in "$base" update && apt_in "$base" install ccache ) ||
+			say "$base has no ccache: compilations there take longer"
+	fi
+	exec {lock}>&-
+}
+
 # Use separate namespaces: mounts end with this process, and the tests have no network.
 mkdir -p "$(dirname "$base")"
 case ${PACKAGE_TEST_STEP:-begin} in
@@ -129,18 +145,23 @@ begin)
 system)
 	make_packages >"$dir/deb.log"
 	prepare
+	add_ccache
 	PACKAGE_TEST_STEP=tests exec unshare --net "$0" "$dir" "$suite" ;;
 esac
 
 { read -r old; read -r new; } <"$base/kernels"
 scratch=$(mktemp -d)
-trap 'umount -R "$scratch/root" 2>/dev/null; rm -rf "$scratch"' EXIT
+trap 'umount -R "$scratch/root" 2>/dev/null; rm -rf --one-file-system "$scratch"' EXIT
 mkdir "$scratch"/{root,upper,work}
 mount -t overlay overlay -o "lowerdir=$base,upperdir=$scratch/upper,workdir=$scratch/work" "$scratch/root"
 root=$scratch/root
 mount -t proc proc "$root/proc"
 mkdir -p "$root/packages"
 cp "$dir"/*.deb "$root/packages/"
+if [ -n "${CCACHE_DIR:-}" ]; then
+	mkdir -p "$CCACHE_DIR" "$root$CCACHE_DIR"
+	mount --bind "$CCACHE_DIR" "$root$CCACHE_DIR"
+fi
 
 # Run a command in that system, and keep its output for said().
 inside() { chroot "$root" env DEBIAN_FRONTEND=noninteractive INITRD=No LC_ALL=C "$@" >"$dir/said" 2>&1 </dev/null; }
