@@ -254,7 +254,7 @@ auth_revoked_under_load()
 	set_auth 2 2
 	set_secret
 	do_mount 4.2 $MNT
-	load_begin $LOAD
+	load_begin
 	revoke_secret
 	goes_on 50
 	before=$(dmesg | grep -c "$said")
@@ -262,7 +262,6 @@ auth_revoked_under_load()
 	wait_for 60 log_says "$said" $before
 	! connections | grep '^role=client .*state=open ' || complain "it is connected without a secret"
 	set_secret
-	goes_on 50
 	load_end 1
 	auth_is authenticated authenticated
 	umount_works

@@ -618,6 +618,7 @@ static int links(const char *dir, const char *expdir, int count, int seconds, ui
 	double end = now() + seconds;
 	int i;
 
+	signal(SIGTERM, on_term);
 	if (mkdir(expdir, 0755) && errno != EEXIST)
 		fail("mkdir %s: %m", expdir);
 	for (i = 0; i < count; i++) {
@@ -639,7 +640,7 @@ static int links(const char *dir, const char *expdir, int count, int seconds, ui
 				fail("%s: %zd bytes, not the target of %zd", path, n, len);
 			done++;
 		}
-	} while (now() < end);
+	} while (!enough && now() < end);
 	printf("%u links were read\n", done);
 	return 0;
 }

@@ -315,13 +315,13 @@ drop_transport()
 		! has $1/xprt_state CONNECTED
 }
 
-# Start loads in the mount. load_end waits for their end and verification; its argument is the
-# minimum number of reconnects. LOAD_KIND is "links" for Replies that are pulled, or NAMES or
-# XATTRS for random operations on names and on extended attributes.
+# Start loads in the mount, which run until load_end, or for $1 seconds at most. LOAD_KIND is
+# "links" for Replies that are pulled, or NAMES or XATTRS for random operations on names and on
+# extended attributes.
 LOADS=()
 load_begin()
 {
-	local seconds=$1 i load
+	local seconds=${1:-600} i load
 	CONNECTS=$(connects)
 	LOADS=()
 	for i in 1 2 3; do
@@ -333,23 +333,29 @@ load_begin()
 		"$NFSIO" $load >/tmp/load$i.log 2>&1 &
 		LOADS+=($!)
 	done
+	# If the test fails, they must not disturb the next one.
+	trap 'kill "${LOADS[@]}" 2>/dev/null || true' EXIT
 	goes_on 50
 }
 
-# Stop the loads early.
-load_stop()
-{
-	kill -TERM "${LOADS[@]}" 2>/dev/null || true
-	load_end "$@"
-}
-
+# load_end [N]: wait until the loads have gone on after the last fault, and stop them.
 load_end()
 {
+	goes_on 50
+	load_stop "$@"
+}
+
+# load_stop [N]: stop the loads, and wait for their verification. The client must have reconnected
+# N times since they began.
+load_stop()
+{
 	local i bad=
+	kill -TERM "${LOADS[@]}" 2>/dev/null || true
 	for i in 1 2 3; do
 		wait ${LOADS[i - 1]} || bad="$bad $i"
 		echo "load $i: $(</tmp/load$i.log)"
 	done
+	LOADS=()
 	rm -rf $MNT/load*
 	[ -z "$bad" ] || complain "load$bad: $(cat /tmp/load${bad##* }.log)"
 	i=$(($(connects) - CONNECTS))
