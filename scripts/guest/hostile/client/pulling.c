@@ -109,7 +109,7 @@ CASE(unpulled, stays)
 	int seconds;
 
 	exposed_to(p);
-	for (seconds = 0; seconds < 60; seconds++) {
+	for (seconds = 0; seconds < 60 * scale; seconds++) {
 		peers_run(NULL, 1000);
 		alive(p);
 	}

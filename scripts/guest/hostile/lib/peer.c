@@ -357,7 +357,7 @@ void peers_reap(void (*gone)(struct peer *p))
 
 bool peers_run(struct peer *p, int ms)
 {
-	double end = now() + ms * scale / 1e3;
+	double end = now() + ms * (p ? scale : 1) / 1e3;
 
 	do {
 		run_once(p && (p->inbox || p->closed) ? 0 : 20);

@@ -101,7 +101,10 @@ void run_once(int ms);
 /* Another file descriptor; when it is ready, run_once() returns, and this is set to -1 */
 extern int wake_fd;
 
-/* Run all connections for @ms, or until @p has a message or is closed. */
+/*
+ * Run all connections for @ms, or until @p has a message or is closed. With @p this is a limit,
+ * which scale multiplies, and without it a pause.
+ */
 bool peers_run(struct peer *p, int ms);
 /* Handles a connection request; set by the server */
 extern void (*on_request)(struct rdma_cm_id *id);
