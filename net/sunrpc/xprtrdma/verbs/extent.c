@@ -47,15 +47,15 @@ static __always_inline void rpcrdma_sg_set(struct scatterlist *sg,
 }
 
 /*
- * Return true if @page follows @before in memory. If all struct pages are in one array,
- * their addresses are sufficient.
+ * Return true if @page is @next, the one that follows the page before it in memory. If
+ * all struct pages are in one array, their addresses are sufficient.
  */
-static __always_inline bool rpcrdma_page_follows(const struct page *before,
+static __always_inline bool rpcrdma_page_is_next(const struct page *next,
 						 const struct page *page)
 {
-	return page == before + 1 &&
+	return page == next &&
 	       (IS_ENABLED(CONFIG_SPARSEMEM_VMEMMAP) ||
-		page_to_pfn(page) == page_to_pfn(before) + 1);
+		page_to_pfn(page) == page_to_pfn(next - 1) + 1);
 }
 
 /*
@@ -67,29 +67,37 @@ u32 rpcrdma_sg_of_pages(struct page **pages, u32 at, u32 octets, u32 most,
 			struct scatterlist *sg)
 {
 	u32 offset = offset_in_page(at), end = offset + octets;
-	long i = -(long)DIV_ROUND_UP(end, PAGE_SIZE);
+	long i = -(long)DIV_ROUND_UP(end, PAGE_SIZE), stop;
 	struct scatterlist *first = sg;
 	struct page *page, *next;
 
 	/*
 	 * Describe all pages as if they were whole, then correct the first and the
-	 * last element. Fast path: one instruction counts pages up to 0, and one
-	 * computes the next page.
+	 * last element. Fast path: one instruction counts pages up to 0, and a page that
+	 * follows the one before it is only compared with it.
 	 */
 	pages += (at >> PAGE_SHIFT) - i;
 	page = pages[i];
-	if (unlikely(!page))
-		return 0;
-	rpcrdma_sg_set(sg, page, PAGE_SIZE, 0);
-	for (next = page + 1; ++i; next = page + 1) {
-		page = pages[i];
+	for (;; sg++) {
 		if (unlikely(!page))
 			return 0;
-		if (unlikely(rpcrdma_page_follows(next - 1, page)) &&
-		    sg->length < most)
-			sg->length += PAGE_SIZE;
-		else
-			rpcrdma_sg_set(++sg, page, PAGE_SIZE, 0);
+		rpcrdma_sg_set(sg, page, PAGE_SIZE, 0);
+		next = page + 1;
+		if (!++i)
+			break;
+		if (likely(!rpcrdma_page_is_next(next, pages[i]))) {
+			page = pages[i];
+			continue;
+		}
+		stop = min(0L, i - 1 + (long)(most >> PAGE_SHIFT));
+		while (i != stop && rpcrdma_page_is_next(next, pages[i])) {
+			next++;
+			i++;
+		}
+		sg->length = (u32)(next - page) << PAGE_SHIFT;
+		if (!i)
+			break;
+		page = pages[i];
 	}
 	sg->length -= -end & ~PAGE_MASK;
 	first->offset = offset;
