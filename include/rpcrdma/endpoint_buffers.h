@@ -129,22 +129,6 @@ static inline int rpcrdma_core_send_begin(struct rpcrdma_send *s,
 					      lists);
 }
 
-/**
- * rpcrdma_core_send_begin_one() - begin a message in Simple Format with one chunk
- * @s: Send context, which the caller owns
- * @kind: Call or Reply
- * @xid: XID of the RPC
- * @octets: bytes of payload, at most 64 KiB
- * @lists: one Read chunk or one Write chunk, of one segment
- *
- * The fast path of rpcrdma_core_send_begin().
- * Context: process context, no lock held.
- * Return: 0, or an errno of rpcrdma_core_send_larger().
- */
-int rpcrdma_core_send_begin_one(struct rpcrdma_send *s, enum rpcrdma_kind kind,
-				u32 xid, u32 octets,
-				const struct rpcrdma_lists *lists);
-
 #ifdef __cplusplus
 }
 #endif

@@ -93,14 +93,14 @@ void rpcrdma_plan_reply(const struct rpcrdma_conn *conn,
  * @call_lists: lists of the Call
  * @length: bytes of the Reply
  * @item: the item
- * @plan: plan of the Reply; only its inline_length, inv_handle and lists are set
+ * @payload: returns the bytes that the message has besides its header
  *
- * Return: false, with @plan undefined, if the Reply may be another one.
+ * The Reply's only chunk is that of the Call, with the length of @item.
+ * Return: false, with @payload undefined, if the Reply may be another one.
  */
 bool rpcrdma_plan_reply_one(const struct rpcrdma_conn *conn,
 			    const struct rpcrdma_lists *call_lists, u32 length,
-			    const struct rpcrdma_item *item,
-			    struct rpcrdma_reply_plan *plan);
+			    const struct rpcrdma_item *item, u32 *payload);
 
 /**
  * rpcrdma_result_in_reply() - check if a result can be an item of a Reply

@@ -171,45 +171,50 @@ static void expect_same_reply(const end &e, const rpcrdma_lists &lists,
 			      const rpcrdma_reply &reply,
 			      const rpcrdma_reply_plan &plan)
 {
-	auto one = std::make_unique<rpcrdma_reply_plan>();
+	const bool is_one = plan.placed == 1 && plan.format == RPCRDMA_INLINE;
+	auto chunk = std::make_unique<rpcrdma_lists>();
+	u32 payload;
 
-	memset(one.get(), 0xff, sizeof(*one));
 	ASSERT_EQ(rpcrdma_plan_reply_one(&e.conn, &lists, reply.length,
-					 &reply.items[0], one.get()),
-		  plan.placed == 1 && plan.format == RPCRDMA_INLINE);
-	if (plan.placed != 1 || plan.format != RPCRDMA_INLINE)
+					 &reply.items[0], &payload),
+		  is_one);
+	if (!is_one)
 		return;
-	EXPECT_EQ(one->inline_length, plan.inline_length);
-	EXPECT_EQ(one->inv_handle, plan.inv_handle);
-	EXPECT_TRUE(same_lists(one->lists, plan.lists));
+	EXPECT_EQ(payload, plan.inline_length);
+	EXPECT_EQ(rpcrdma_reply_invalidates(&e.conn, &lists), plan.inv_handle);
+	/* The chunk of the Call, with the length of the item */
+	rpcrdma_lists_init(chunk.get());
+	rpcrdma_lists_set_only(chunk.get(), false, 0, lists.segs[0].handle,
+			       reply.items[0].length, lists.segs[0].offset);
+	EXPECT_TRUE(same_lists(*chunk, plan.lists));
 }
 
 TEST(OneChunk, RepliesThatNeedOtherRules)
 {
 	auto e = responder();
 	const rpcrdma_item item = { 100, 500 };
-	rpcrdma_reply_plan plan;
 	rpcrdma_lists lists;
+	u32 payload;
 
 	rpcrdma_lists_init(&lists);
 	EXPECT_FALSE(
-		rpcrdma_plan_reply_one(&e->conn, &lists, 600, &item, &plan));
+		rpcrdma_plan_reply_one(&e->conn, &lists, 600, &item, &payload));
 	add_write(&lists, 1, 500);
 	lists.inv_handle = lists.segs[0].handle;
 	ASSERT_TRUE(
-		rpcrdma_plan_reply_one(&e->conn, &lists, 600, &item, &plan));
-	EXPECT_EQ(plan.inv_handle, lists.inv_handle);
+		rpcrdma_plan_reply_one(&e->conn, &lists, 600, &item, &payload));
+	EXPECT_EQ(payload, 100u);
 	/* The rest does not fit into one message. */
 	EXPECT_FALSE(rpcrdma_plan_reply_one(
 		&e->conn, &lists, 600 + rpcrdma_plain_send_room(&e->conn),
-		&item, &plan));
+		&item, &payload));
 	add_write(&lists, 1, 500);
 	EXPECT_FALSE(
-		rpcrdma_plan_reply_one(&e->conn, &lists, 600, &item, &plan));
+		rpcrdma_plan_reply_one(&e->conn, &lists, 600, &item, &payload));
 	rpcrdma_lists_init(&lists);
 	add_write(&lists, 2, 250);
 	EXPECT_FALSE(
-		rpcrdma_plan_reply_one(&e->conn, &lists, 600, &item, &plan));
+		rpcrdma_plan_reply_one(&e->conn, &lists, 600, &item, &payload));
 }
 
 TEST(OneChunk, TheItemOfAReply)

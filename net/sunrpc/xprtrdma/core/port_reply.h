@@ -74,7 +74,7 @@ rpcrdma_port_reply_stream(const struct rpcrdma_reply_out *out, u32 octets,
  *	chunk of a Call
  * @core: connection
  * @out: the Reply
- * @lists: lists of the Reply, with that chunk, of one segment
+ * @lists: lists of the Call, with that chunk, of one segment
  * @length: bytes of the item
  *
  * The Write holds the memory of the Reply, as rpcrdma_port_reply_hold() says.

@@ -13,6 +13,7 @@
 #include "../internal.hh"
 #include "../list.hh"
 #include "../port.h"
+#include "../wire/one_chunk.hh"
 
 namespace rpcrdma
 {
@@ -150,6 +151,24 @@ rpcrdma_send *pop_send_with_room(rpcrdma_ep_core *core, u32 octets);
 		mr->exposed = true;
 		mr->used = true;
 	}
+}
+
+/*
+ * Begin a message of version 2 with one chunk of one segment, and @octets bytes of payload,
+ * at most 64 KiB: the caller writes the header. Return false if its version is another
+ * one, or if @s is too small for it.
+ */
+[[gnu::always_inline]] static inline bool begin_one(rpcrdma_ep_core *core,
+						    rpcrdma_send *s, u32 octets)
+{
+	constexpr u32 header = v2::ONE_CHUNK_HEADER_OCTETS;
+
+	if (core->conn.version != RPCRDMA_VERS_2 || header + octets > s->size)
+		[[unlikely]]
+		return false;
+	s->header_len = header;
+	s->len = header + octets;
+	return true;
 }
 
 /* Describe the Send of s->len bytes; nothing is chained before it. */

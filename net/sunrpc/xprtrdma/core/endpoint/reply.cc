@@ -54,7 +54,7 @@ namespace
 /* Send the Reply in @s after the Writes of @t, which do not fit into its chain. */
 int post_reply_after(rpcrdma_ep_core *core, rpcrdma_send *s,
 		     rpcrdma_transfer *t, enum rpcrdma_format format,
-		     const rpcrdma_lists *lists)
+		     const rpcrdma_lists *lists, u32 written)
 {
 	t->reply = &s->work;
 	/* If the connection is not open, the transfer's end releases the Reply. */
@@ -62,6 +62,7 @@ int post_reply_after(rpcrdma_ep_core *core, rpcrdma_send *s,
 	if (!is_open(core))
 		return -E_NOTCONN;
 	rpcrdma_conn_count(&core->conn, RPCRDMA_KIND_REPLY, format, lists);
+	core->conn.counters.bytes_sent += written;
 	return 0;
 }
 
@@ -69,9 +70,10 @@ int post_reply_after(rpcrdma_ep_core *core, rpcrdma_send *s,
 [[gnu::always_inline]] inline int
 post_reply_locked(rpcrdma_ep_core *core, rpcrdma_send *s, rpcrdma_transfer *t,
 		  u32 inv_handle, enum rpcrdma_format format,
-		  const rpcrdma_lists *lists)
+		  const rpcrdma_lists *lists, rpcrdma_pull_entry *exposed,
+		  u32 written)
 {
-	const list_head *mrs = s->exposed ? &s->exposed->mrs : nullptr;
+	const list_head *mrs = exposed ? &exposed->mrs : nullptr;
 	enum rpcrdma_sq_answer may;
 
 	prepare_send(s, RPCRDMA_WORK_REPLY, inv_handle);
@@ -80,7 +82,7 @@ post_reply_locked(rpcrdma_ep_core *core, rpcrdma_send *s, rpcrdma_transfer *t,
 		[[unlikely]] {
 		if (mrs)
 			rpcrdma_port_chain_mrs(s, mrs);
-		return post_reply_after(core, s, t, format, lists);
+		return post_reply_after(core, s, t, format, lists, written);
 	}
 	attach_writes(s, t);
 	if (!is_open(core)) [[unlikely]]
@@ -91,6 +93,7 @@ post_reply_locked(rpcrdma_ep_core *core, rpcrdma_send *s, rpcrdma_transfer *t,
 		core->todo |= RPCRDMA_TODO_TOO_LONG;
 		return -E_NOTCONN;
 	}
+	core->conn.counters.bytes_sent += written;
 	if (mrs) [[unlikely]]
 		rpcrdma_port_chain_mrs(s, mrs);
 	chain_writes(s, t);
@@ -124,15 +127,19 @@ post_reply_locked(rpcrdma_ep_core *core, rpcrdma_send *s, rpcrdma_transfer *t,
 		rpcrdma_port_leave(core);
 }
 
-/* rpcrdma_core_post_reply() */
+/*
+ * rpcrdma_core_post_reply(). @exposed: s->exposed. @written: bytes of Write chunks that are
+ * not in @lists
+ */
 [[gnu::always_inline]] inline int
 post_reply(rpcrdma_ep_core *core, rpcrdma_send *s, rpcrdma_transfer *t,
 	   u32 inv_handle, enum rpcrdma_format format,
-	   const rpcrdma_lists *lists)
+	   const rpcrdma_lists *lists, rpcrdma_pull_entry *exposed, u32 written)
 {
-	const bool exposes = s->exposed;
+	const bool exposes = exposed;
 	const bool alone = rpcrdma_port_lock_to_send(core, RPCRDMA_KIND_REPLY);
-	const int rc = post_reply_locked(core, s, t, inv_handle, format, lists);
+	const int rc = post_reply_locked(core, s, t, inv_handle, format, lists,
+					 exposed, written);
 	const u32 todo = rpcrdma_core_take_todo(core);
 
 	rpcrdma_port_unlock_sent(core, alone);
@@ -379,6 +386,23 @@ int build_whole(rpcrdma_ep_core *core, rpcrdma_reply_out *out,
 }
 
 /*
+ * begin_one() of a Reply for which it returns false. @call_lists: the only chunk of the
+ * Call, of which @octets bytes are written. Return 0 or a negative errno.
+ */
+[[gnu::noinline]] int begin_any(rpcrdma_send *s, u32 xid, u32 payload,
+				const rpcrdma_lists *call_lists, u32 octets)
+{
+	rpcrdma_lists lists RPCRDMA_UNINITIALIZED;
+	const rpcrdma_segment &seg = call_lists->segs[0];
+
+	rpcrdma_lists_init(&lists);
+	rpcrdma_lists_set_only(&lists, false, 0, seg.handle, octets,
+			       seg.offset);
+	return rpcrdma_core_send_begin(s, RPCRDMA_KIND_REPLY, RPCRDMA_INLINE,
+				       xid, payload, &lists);
+}
+
+/*
  * Send a Reply with one item in the only chunk of its Call. Return 1, with nothing done,
  * if it is another one.
  */
@@ -386,32 +410,43 @@ int build_whole(rpcrdma_ep_core *core, rpcrdma_reply_out *out,
 				     rpcrdma_reply_out *out)
 {
 	const rpcrdma_item *item = rpcrdma_port_reply_item(out);
+	const rpcrdma_lists *call_lists = out->call_lists;
 	rpcrdma_send *s = out->send;
-	rpcrdma_reply_plan plan RPCRDMA_UNINITIALIZED;
 	rpcrdma_transfer *t;
-	u32 before, rest;
+	u32 payload;
 	u8 *to;
 
 	if (!item || !s ||
-	    !rpcrdma_plan_reply_one(&core->conn, out->call_lists, out->length,
-				    item, &plan) ||
-	    rpcrdma_core_send_begin_one(s, RPCRDMA_KIND_REPLY, out->xid,
-					plan.inline_length, &plan.lists))
+	    !rpcrdma_plan_reply_one(&core->conn, call_lists, out->length, item,
+				    &payload))
+		return 1;
+
+	const u32 before = item->position, octets = item->length;
+	const u32 rest = payload - before;
+
+	if (begin_one(core, s, payload)) [[likely]]
+		encode_written_header(s->buf, out->xid,
+				      { .handle = call_lists->segs[0].handle,
+					.length = octets,
+					.offset = call_lists->segs[0].offset });
+	else if (begin_any(s, out->xid, payload, call_lists, octets))
 		return 1;
 	to = static_cast<u8 *>(s->buf) + s->header_len;
-	before = item->position;
-	rest = plan.inline_length - before;
 	rpcrdma_port_reply_copy(out, 0, before, to);
 	if (rest)
 		rpcrdma_port_reply_copy(out, out->length - rest, rest,
 					to + before);
-	t = rpcrdma_port_item_write(core, out, &plan.lists, item->length);
+	t = rpcrdma_port_item_write(core, out, call_lists, octets);
 	if (!t) [[unlikely]]
 		return 1;
+
+	const u32 inv_handle =
+		rpcrdma_reply_invalidates(&core->conn, call_lists);
+
 	out->send = nullptr;
 	reply_is_built(core, out, false);
-	return rpcrdma_core_post_reply(core, s, t, plan.inv_handle,
-				       RPCRDMA_INLINE, &plan.lists);
+	return post_reply(core, s, t, inv_handle, RPCRDMA_INLINE, nullptr,
+			  nullptr, octets);
 }
 
 /* Send a Reply that is one message without chunks. */
@@ -436,8 +471,8 @@ int build_whole(rpcrdma_ep_core *core, rpcrdma_reply_out *out,
 				static_cast<u8 *>(s->buf) + s->header_len);
 	out->send = nullptr;
 	reply_is_built(core, out, false);
-	return post_reply(core, s, nullptr, inv_handle, RPCRDMA_INLINE,
-			  nullptr);
+	return post_reply(core, s, nullptr, inv_handle, RPCRDMA_INLINE, nullptr,
+			  nullptr, 0);
 }
 
 } // namespace
@@ -451,7 +486,7 @@ int rpcrdma_core_post_reply(struct rpcrdma_ep_core *core,
 			    u32 inv_handle, enum rpcrdma_format format,
 			    const struct rpcrdma_lists *lists)
 {
-	return post_reply(core, s, t, inv_handle, format, lists);
+	return post_reply(core, s, t, inv_handle, format, lists, s->exposed, 0);
 }
 
 int rpcrdma_core_send_reply(struct rpcrdma_ep_core *core,

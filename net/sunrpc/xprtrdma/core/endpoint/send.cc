@@ -172,15 +172,21 @@ send_mapped_item(rpcrdma_ep_core *core, rpcrdma_rpc *rpc, u32 xid,
 {
 	const auto *mr = list_first<rpcrdma_mr>(&rpc->mrs);
 	rpcrdma_lists *lists = &rpc->x.lists;
-	int rc;
 
 	rpcrdma_lists_set_only(lists, !item->result, item->position, mr->handle,
 			       mr->length, mr->offset);
 	lists->inv_handle = mr->handle;
-	rc = rpcrdma_core_send_begin_one(s, RPCRDMA_KIND_CALL, xid,
-					 plan->inline_length, lists);
-	if (rc) [[unlikely]]
-		return rc;
+	if (begin_one(core, s, plan->inline_length)) [[likely]] {
+		encode_one_header(s->buf, RPCRDMA_KIND_CALL, xid, lists);
+	} else {
+		const int rc = rpcrdma_core_send_begin(s, RPCRDMA_KIND_CALL,
+						       RPCRDMA_INLINE, xid,
+						       plan->inline_length,
+						       lists);
+
+		if (rc)
+			return rc;
+	}
 	rpcrdma_port_call_copy(core, rpc, plan,
 			       static_cast<u8 *>(s->buf) + s->header_len);
 	return send_call(core, s, &rpc->mrs, RPCRDMA_INLINE, lists, &rpc->x,

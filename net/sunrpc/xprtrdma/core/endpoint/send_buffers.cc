@@ -295,22 +295,6 @@ int rpcrdma_core_send_begin_larger(struct rpcrdma_send *s,
 		       -E_MSGSIZE;
 }
 
-int rpcrdma_core_send_begin_one(struct rpcrdma_send *s, enum rpcrdma_kind kind,
-				u32 xid, u32 octets,
-				const struct rpcrdma_lists *lists)
-{
-	constexpr u32 header = v2::ONE_CHUNK_HEADER_OCTETS;
-
-	if (s->core->conn.version != RPCRDMA_VERS_2 ||
-	    header + octets > s->size) [[unlikely]]
-		return rpcrdma_core_send_begin(s, kind, RPCRDMA_INLINE, xid,
-					       octets, lists);
-	s->header_len = header;
-	s->len = header + octets;
-	encode_one_header(s->buf, kind, xid, lists);
-	return 0;
-}
-
 u32 rpcrdma_core_send_free_surplus(struct rpcrdma_ep_core *core)
 {
 	rpcrdma_send *last = nullptr;

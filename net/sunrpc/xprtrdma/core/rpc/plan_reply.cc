@@ -233,37 +233,34 @@ void give_up(struct rpcrdma_reply_plan *plan, u32 code, u32 arg0, u32 arg1)
 		give_up(plan, RDMA2_ERR_REPLY_RESOURCE, payload, 0);
 }
 
-/* Set the members of @plan that do not depend on the Reply. */
-[[gnu::always_inline]] inline void
-begin_plan(const struct rpcrdma_conn *conn,
-	   const struct rpcrdma_lists *call_lists,
-	   struct rpcrdma_reply_plan *plan)
-{
-	plan->inv_handle = rpcrdma_reply_invalidates(conn, call_lists);
-	rpcrdma_lists_init(&plan->lists);
-}
-
-/*
- * rpcrdma_plan_reply_one(). Of the plan's lists, it sets only the members that are
- * not 0. If it returns false, the plan is unchanged.
- */
+/* rpcrdma_plan_reply_one() */
 [[gnu::always_inline]] inline bool
-plan_one_chunk(const struct rpcrdma_conn *conn,
-	       const struct rpcrdma_lists *call_lists, u32 length,
-	       const struct rpcrdma_item &item, struct rpcrdma_reply_plan *plan)
+plan_one_item(const struct rpcrdma_conn *conn,
+	      const struct rpcrdma_lists *call_lists, u32 length,
+	      const struct rpcrdma_item &item, u32 *payload)
 {
 	constexpr u32 chunk = ONE_CHUNK_OCTETS - EMPTY_CHUNKS_OCTETS;
-	struct rpcrdma_lists *const lists = &plan->lists;
 
 	if (!has_one_segment(call_lists) || !call_lists->nr_writes ||
 	    item.length > call_lists->segs[0].length)
 		return false;
+	*payload = length - min_u32(length, reduced_by(length, item.position,
+						       item.length));
+	return *payload <= rpcrdma_plain_send_room(conn) - chunk;
+}
 
-	const u32 payload =
-		length -
-		min_u32(length, reduced_by(length, item.position, item.length));
+/*
+ * The same for a plan, the lists of which are empty. If it returns false, they still are.
+ */
+bool plan_one_chunk(const struct rpcrdma_conn *conn,
+		    const struct rpcrdma_lists *call_lists, u32 length,
+		    const struct rpcrdma_item &item,
+		    struct rpcrdma_reply_plan *plan)
+{
+	struct rpcrdma_lists *const lists = &plan->lists;
+	u32 payload;
 
-	if (payload > rpcrdma_plain_send_room(conn) - chunk)
+	if (!plan_one_item(conn, call_lists, length, item, &payload))
 		return false;
 	plan->inline_length = payload;
 	lists->nr_writes = 1;
@@ -299,7 +296,8 @@ void rpcrdma_plan_reply(const struct rpcrdma_conn *conn,
 	plan->reply_length = 0;
 	plan->read_length = 0;
 	give_up(plan, 0, 0, 0);
-	begin_plan(conn, call_lists, plan);
+	plan->inv_handle = rpcrdma_reply_invalidates(conn, call_lists);
+	rpcrdma_lists_init(&plan->lists);
 	plan->lists.extra_segs = call_lists->extra_segs;
 
 	/* The first of the methods above */
@@ -315,11 +313,9 @@ void rpcrdma_plan_reply(const struct rpcrdma_conn *conn,
 
 bool rpcrdma_plan_reply_one(const struct rpcrdma_conn *conn,
 			    const struct rpcrdma_lists *call_lists, u32 length,
-			    const struct rpcrdma_item *item,
-			    struct rpcrdma_reply_plan *plan)
+			    const struct rpcrdma_item *item, u32 *payload)
 {
-	begin_plan(conn, call_lists, plan);
-	return plan_one_chunk(conn, call_lists, length, *item, plan);
+	return plan_one_item(conn, call_lists, length, *item, payload);
 }
 
 /* Items of a plan ascend, begin at a word, and do not overlap with their roundup. */

@@ -90,24 +90,51 @@ has_one_segment(const struct rpcrdma_lists *lists)
 	       lists->nr_reads + lists->nr_writes == 1;
 }
 
-/* Write @lists, for which has_one_segment() is true. */
+/* Write a chunk of the segment @seg: a Read chunk at *@position, or a Write chunk. */
 [[gnu::always_inline, nodiscard]] static inline xdr_writer
-encode_one(xdr_writer out, const struct rpcrdma_lists *lists)
+encode_chunk(xdr_writer out, const u32 *position,
+	     const struct rpcrdma_segment &seg)
 {
 	/* A Read segment with its Position; or no more, and a Write chunk */
-	if (lists->nr_reads) {
+	if (position) {
 		out.word(1);
-		out.word(lists->reads[0].position);
-		out = encode_segment(out, lists->segs[0]);
+		out.word(*position);
+		out = encode_segment(out, seg);
 		out.word(0);
 	} else {
 		out.word(0);
 		out.word(1);
 		out.word(1);
-		out = encode_segment(out, lists->segs[0]);
+		out = encode_segment(out, seg);
 	}
 	out.word(0);
 	out.word(0);
+	return out;
+}
+
+/* Return the Position of the chunk, or null if it is a Write chunk. */
+[[gnu::always_inline]] static inline const u32 *
+position_of_one(const struct rpcrdma_lists *lists)
+{
+	return lists->nr_reads ? &lists->reads[0].position : nullptr;
+}
+
+/* Write @lists, for which has_one_segment() is true. */
+[[gnu::always_inline, nodiscard]] static inline xdr_writer
+encode_one(xdr_writer out, const struct rpcrdma_lists *lists)
+{
+	return encode_chunk(out, position_of_one(lists), lists->segs[0]);
+}
+
+[[gnu::always_inline, nodiscard]] static inline xdr_writer
+encode_simple(void *buf, enum rpcrdma_kind kind, u32 xid, u32 inv_handle)
+{
+	xdr_writer out{ buf };
+
+	out = v2::encode_prefix(out, xid, RDMA2_MSG,
+				kind == RPCRDMA_KIND_REPLY ? +RDMA2_F_RESPONSE :
+							     0);
+	out.word(inv_handle);
 	return out;
 }
 
@@ -119,13 +146,17 @@ encode_one(xdr_writer out, const struct rpcrdma_lists *lists)
 encode_one_header(void *buf, enum rpcrdma_kind kind, u32 xid,
 		  const struct rpcrdma_lists *lists)
 {
-	xdr_writer out{ buf };
+	return encode_one(encode_simple(buf, kind, xid, lists->inv_handle),
+			  lists)
+		.offset();
+}
 
-	out = v2::encode_prefix(out, xid, RDMA2_MSG,
-				kind == RPCRDMA_KIND_REPLY ? +RDMA2_F_RESPONSE :
-							     0);
-	out.word(lists->inv_handle);
-	return encode_one(out, lists).offset();
+/* The same for a Reply with a Write chunk of the segment @seg */
+[[gnu::always_inline]] static inline void
+encode_written_header(void *buf, u32 xid, const struct rpcrdma_segment &seg)
+{
+	(void)encode_chunk(encode_simple(buf, RPCRDMA_KIND_REPLY, xid, 0),
+			   nullptr, seg);
 }
 
 /*
