@@ -39,7 +39,8 @@
 
 #include "hostauth.h"
 
-#if IS_REACHABLE(CONFIG_CRYPTO_HASH)
+/* If this is 0, the compiler removes the calls of the crypto API, which cannot be linked. */
+#define RPCRDMA_HMACS	IS_REACHABLE(CONFIG_CRYPTO_HASH)
 
 /* Time between look-ups of absent algorithms, so that peers cannot cause one each */
 #define RPCRDMA_ALGS_RETRY	(60 * HZ)
@@ -89,6 +90,8 @@ void rpcrdma_algs_find(void)
 	unsigned int i;
 	int rc = 0;
 
+	if (!RPCRDMA_HMACS)
+		return;
 	mutex_lock(&rpcrdma_algs_mutex);
 	for (i = 0; i < ARRAY_SIZE(rpcrdma_hmac_names) && rc != -ENOMEM; i++) {
 		rc = rpcrdma_hmac_find(i);
@@ -115,7 +118,7 @@ bool rpcrdma_algs_known(void)
 {
 	unsigned long sought = READ_ONCE(rpcrdma_algs_sought);
 
-	if (READ_ONCE(rpcrdma_algs_complete))
+	if (!RPCRDMA_HMACS || READ_ONCE(rpcrdma_algs_complete))
 		return true;
 	/* Not on a workqueue of this module: the work item may wait for any file system. */
 	if (!sought || time_after(jiffies, sought + RPCRDMA_ALGS_RETRY))
@@ -139,6 +142,8 @@ void rpcrdma_algs_exit(void)
 {
 	unsigned int i;
 
+	if (!RPCRDMA_HMACS)
+		return;
 	cancel_work_sync(&rpcrdma_algs_work);
 	for (i = 0; i < ARRAY_SIZE(rpcrdma_hmacs); i++) {
 		if (rpcrdma_hmacs[i])
@@ -187,7 +192,7 @@ int rpcrdma_algs_proofs(const struct rpcrdma_auth_request *req,
 	unsigned int i;
 	int rc;
 
-	if (!tfm)
+	if (!RPCRDMA_HMACS || !tfm)
 		return -EOPNOTSUPP;
 	mutex_lock(&rpcrdma_hmac_mutex);
 	rc = crypto_shash_setkey(tfm, secret, octets);
@@ -200,32 +205,3 @@ int rpcrdma_algs_proofs(const struct rpcrdma_auth_request *req,
 	mutex_unlock(&rpcrdma_hmac_mutex);
 	return rc ? -EOPNOTSUPP : 0;
 }
-
-#else
-
-void rpcrdma_algs_find(void)
-{
-}
-
-bool rpcrdma_algs_known(void)
-{
-	return true;
-}
-
-u32 rpcrdma_algs_hashes(void)
-{
-	return 0;
-}
-
-void rpcrdma_algs_exit(void)
-{
-}
-
-int rpcrdma_algs_proofs(const struct rpcrdma_auth_request *req,
-			const void *secret, unsigned int octets,
-			const u8 *shared, struct rpcrdma_auth_answer *answer)
-{
-	return -EOPNOTSUPP;
-}
-
-#endif

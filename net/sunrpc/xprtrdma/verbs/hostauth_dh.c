@@ -40,21 +40,18 @@
 
 #include "hostauth.h"
 
+/* If this is 0, the compiler removes the calls of the crypto API, which cannot be linked. */
 #ifndef RPCRDMA_KPP
 #define RPCRDMA_KPP	IS_REACHABLE(CONFIG_CRYPTO_KPP2)
 #endif
 
 void rpcrdma_dh_free(struct rpcrdma_ep *ep)
 {
-#if RPCRDMA_KPP
 	/* Zeroes the private value. */
-	if (ep->auth_private)
+	if (RPCRDMA_KPP && ep->auth_private)
 		crypto_free_kpp(ep->auth_private);
 	ep->auth_private = NULL;
-#endif
 }
-
-#if RPCRDMA_KPP
 
 static const u8 rpcrdma_dh_generator = 2;
 
@@ -80,6 +77,8 @@ int rpcrdma_dh_find(bool log)
 {
 	struct crypto_kpp *tfm;
 
+	if (!RPCRDMA_KPP)
+		return -ENOENT;
 	if (rpcrdma_dh_held)
 		return 0;
 	/* Synchronous implementations only, so that no completion has to be waited for */
@@ -104,7 +103,7 @@ int rpcrdma_dh_find(bool log)
 
 void rpcrdma_dh_exit(void)
 {
-	if (!rpcrdma_dh_held)
+	if (!RPCRDMA_KPP || !rpcrdma_dh_held)
 		return;
 	rpcrdma_dh_put_functions();
 	crypto_free_kpp(rpcrdma_dh_held);
@@ -117,7 +116,7 @@ int rpcrdma_dh_prepare(struct rpcrdma_ep *ep)
 	unsigned int nofs;
 
 	/* Pairs with rpcrdma_dh_find(). */
-	if (!smp_load_acquire(&rpcrdma_dh_held))
+	if (!RPCRDMA_KPP || !smp_load_acquire(&rpcrdma_dh_held))
 		return 0;
 	/* Memory reclaim may wait for this connection. */
 	nofs = memalloc_nofs_save();
@@ -198,6 +197,8 @@ int rpcrdma_dh_keys(struct rpcrdma_ep *ep, const struct rpcrdma_auth_dh *dh,
 	u8 private[RPCRDMA_AUTH_MAX_PRIVATE];
 	int rc;
 
+	if (!RPCRDMA_KPP)
+		return -EOPNOTSUPP;
 	get_random_bytes(private, dh->private_octets);
 	rc = rpcrdma_dh_set(ep->auth_private, dh, private);
 	memzero_explicit(private, sizeof(private));
@@ -210,39 +211,12 @@ int rpcrdma_dh_keys(struct rpcrdma_ep *ep, const struct rpcrdma_auth_dh *dh,
 int rpcrdma_dh_shared(struct rpcrdma_ep *ep, const struct rpcrdma_auth_dh *dh,
 		      u8 *shared)
 {
-	int rc = rpcrdma_dh_power(ep->auth_private, dh->peer_public, shared,
-				  dh->octets);
+	int rc;
 
+	if (!RPCRDMA_KPP)
+		return -EOPNOTSUPP;
+	rc = rpcrdma_dh_power(ep->auth_private, dh->peer_public, shared,
+			      dh->octets);
 	rpcrdma_dh_free(ep);
 	return rpcrdma_dh_status(rc);
 }
-
-#else
-
-int rpcrdma_dh_find(bool log)
-{
-	return -ENOENT;
-}
-
-void rpcrdma_dh_exit(void)
-{
-}
-
-int rpcrdma_dh_prepare(struct rpcrdma_ep *ep)
-{
-	return 0;
-}
-
-int rpcrdma_dh_keys(struct rpcrdma_ep *ep, const struct rpcrdma_auth_dh *dh,
-		    u8 *public_value)
-{
-	return -EOPNOTSUPP;
-}
-
-int rpcrdma_dh_shared(struct rpcrdma_ep *ep, const struct rpcrdma_auth_dh *dh,
-		      u8 *shared)
-{
-	return -EOPNOTSUPP;
-}
-
-#endif
