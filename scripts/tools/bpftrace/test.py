@@ -75,7 +75,7 @@ def faults(program, known, numbers):
 
 def main():
     known = {}
-    for header in [pathlib.Path(sys.argv[1]), *TOP.glob("net/sunrpc/xprtrdma/*/trace.h")]:
+    for header in [pathlib.Path(sys.argv[1]), *TOP.glob("net/sunrpc/xprtrdma/*/trace*.h")]:
         known.update(events(header.read_text("utf-8")))
     numbers = enumerators()
     wrong = [f"{program.name}: {fault}" for program in sorted(HERE.glob("*.bt"))

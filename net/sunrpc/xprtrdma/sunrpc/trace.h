@@ -9,14 +9,12 @@
 #if !defined(RPCRDMA_SUNRPC_TRACE_H) || defined(TRACE_HEADER_MULTI_READ)
 #define RPCRDMA_SUNRPC_TRACE_H
 
-#include <linux/inet.h>
 #include <linux/tracepoint.h>
 #include <linux/sunrpc/xprt.h>
 #include <rpcrdma/reconnect.h>
 
 #include "../verbs/endpoint.h"
-
-#define RPCRDMA_XPRT_LEN	(INET6_ADDRSTRLEN + 10)
+#include "../verbs/trace_peer.h"
 
 TRACE_DEFINE_ENUM(RPCRDMA_RECONNECT_FORGET);
 TRACE_DEFINE_ENUM(RPCRDMA_RECONNECT_TRY);
@@ -48,12 +46,11 @@ TRACE_EVENT(rpcrdma_op_connect,
 	TP_PROTO(const struct rpc_xprt *xprt, unsigned long delay),
 	TP_ARGS(xprt, delay),
 	TP_STRUCT__entry(
-		__array(char, peer, RPCRDMA_XPRT_LEN)
+		__array(char, peer, RPCRDMA_PEER_LEN)
 		__field(unsigned int, delay)
 	),
 	TP_fast_assign(
-		snprintf(__entry->peer, sizeof(__entry->peer), "%pISpc",
-			 &xprt->addr);
+		rpcrdma_trace_peer(__entry, &xprt->addr);
 		__entry->delay = jiffies_to_msecs(delay);
 	),
 	TP_printk("peer=%s delay_ms=%u", __entry->peer, __entry->delay)
@@ -65,13 +62,12 @@ TRACE_EVENT(rpcrdma_reconnect,
 		 const struct rpcrdma_reconnect_step *step),
 	TP_ARGS(xprt, step),
 	TP_STRUCT__entry(
-		__array(char, peer, RPCRDMA_XPRT_LEN)
+		__array(char, peer, RPCRDMA_PEER_LEN)
 		__field(u32, step)
 		__field(int, status)
 	),
 	TP_fast_assign(
-		snprintf(__entry->peer, sizeof(__entry->peer), "%pISpc",
-			 &xprt->addr);
+		rpcrdma_trace_peer(__entry, &xprt->addr);
 		__entry->step = step->what;
 		__entry->status = step->status;
 	),
@@ -85,14 +81,13 @@ TRACE_EVENT(rpcrdma_retry,
 	TP_PROTO(const struct rpcrdma_ep *ep, u32 xid, u32 code, int status),
 	TP_ARGS(ep, xid, code, status),
 	TP_STRUCT__entry(
-		__array(char, peer, RPCRDMA_XPRT_LEN)
+		__array(char, peer, RPCRDMA_PEER_LEN)
 		__field(u32, xid)
 		__field(u32, code)
 		__field(int, status)
 	),
 	TP_fast_assign(
-		snprintf(__entry->peer, sizeof(__entry->peer), "%pISpc",
-			 &ep->remote);
+		rpcrdma_trace_peer(__entry, &ep->remote);
 		__entry->xid = xid;
 		__entry->code = code;
 		__entry->status = status;
@@ -105,14 +100,13 @@ DECLARE_EVENT_CLASS(rpcrdma_pull_event,
 	TP_PROTO(const struct rpcrdma_ep *ep, u32 xid, u32 octets, int status),
 	TP_ARGS(ep, xid, octets, status),
 	TP_STRUCT__entry(
-		__array(char, peer, RPCRDMA_XPRT_LEN)
+		__array(char, peer, RPCRDMA_PEER_LEN)
 		__field(u32, xid)
 		__field(u32, octets)
 		__field(int, status)
 	),
 	TP_fast_assign(
-		snprintf(__entry->peer, sizeof(__entry->peer), "%pISpc",
-			 &ep->remote);
+		rpcrdma_trace_peer(__entry, &ep->remote);
 		__entry->xid = xid;
 		__entry->octets = octets;
 		__entry->status = status;

@@ -46,8 +46,8 @@
 
 #include "hostauth.h"
 #include "internal.h"
-
 #include "trace.h"
+#include "trace_auth.h"
 
 static atomic_t rpcrdma_nr_eps;
 static DECLARE_WAIT_QUEUE_HEAD(rpcrdma_eps_wait);

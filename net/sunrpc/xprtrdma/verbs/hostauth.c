@@ -53,7 +53,7 @@
 #include <net/net_namespace.h>
 
 #include "hostauth.h"
-#include "trace.h"
+#include "trace_auth.h"
 
 #define RPCRDMA_AUTH_PREFIX	"rpcrdma:"
 #define RPCRDMA_AUTH_PEER	"rpcrdma-peer:"

@@ -45,6 +45,7 @@
 
 #define CREATE_TRACE_POINTS
 #include "trace.h"
+#include "trace_auth.h"
 
 static DEFINE_MUTEX(rpcrdma_eps_mutex);
 static LIST_HEAD(rpcrdma_eps);
