@@ -124,47 +124,12 @@ struct rpcrdma_netlink_cursor {
 typedef int (*rpcrdma_netlink_fill)(struct sk_buff *skb, struct net *net, u64 *at,
 				    struct rpcrdma_ep **ep);
 
-static int rpcrdma_netlink_dump(struct sk_buff *skb, struct netlink_callback *cb,
-				u8 cmd, rpcrdma_netlink_fill fill)
-{
-	struct rpcrdma_netlink_cursor *cursor = (void *)cb->ctx;
-	struct rpcrdma_ep *ep = NULL;
-	u64 at;
-	void *hdr;
-	int rc;
-
-	BUILD_BUG_ON(sizeof(*cursor) > sizeof(cb->ctx));
-	for (;; cursor->from = at + 1) {
-		hdr = genlmsg_put(skb, NETLINK_CB(cb->skb).portid,
-				  cb->nlh->nlmsg_seq, &rpcrdma_netlink_family,
-				  NLM_F_MULTI, cmd);
-		if (!hdr)
-			break;
-		at = cursor->from;
-		rc = fill(skb, sock_net(skb->sk), &at, &ep);
-		if (rc <= 0) {
-			genlmsg_cancel(skb, hdr);
-			break;
-		}
-		genlmsg_end(skb, hdr);
-	}
-	if (ep)
-		rpcrdma_ep_put(ep);
-	return skb->len;
-}
-
 static int rpcrdma_netlink_number(struct sk_buff *skb, struct net *net, u64 *at,
 				  struct rpcrdma_ep **ep)
 {
 	const struct rpcrdma_number *number = rpcrdma_figure_info(*at);
 
 	return number ? rpcrdma_netlink_put_number(skb, number) ?: 1 : 0;
-}
-
-static int rpcrdma_netlink_numbers(struct sk_buff *skb, struct netlink_callback *cb)
-{
-	return rpcrdma_netlink_dump(skb, cb, RPCRDMA_CMD_NUMBER_GET,
-				    rpcrdma_netlink_number);
 }
 
 static int rpcrdma_netlink_counter(struct sk_buff *skb, struct net *net, u64 *at,
@@ -179,12 +144,6 @@ static int rpcrdma_netlink_counter(struct sk_buff *skb, struct net *net, u64 *at
 				 rpcrdma_counted(net, *at), RPCRDMA_A_NUMBER_PAD) ?: 1;
 }
 
-static int rpcrdma_netlink_counters(struct sk_buff *skb, struct netlink_callback *cb)
-{
-	return rpcrdma_netlink_dump(skb, cb, RPCRDMA_CMD_COUNTER_GET,
-				    rpcrdma_netlink_counter);
-}
-
 static int rpcrdma_netlink_connection(struct sk_buff *skb, struct net *net, u64 *at,
 				      struct rpcrdma_ep **ep)
 {
@@ -195,12 +154,6 @@ static int rpcrdma_netlink_connection(struct sk_buff *skb, struct net *net, u64 
 		return 0;
 	*at = (*ep)->number;
 	return rpcrdma_netlink_put_ep(skb, *ep) ?: 1;
-}
-
-static int rpcrdma_netlink_connections(struct sk_buff *skb, struct netlink_callback *cb)
-{
-	return rpcrdma_netlink_dump(skb, cb, RPCRDMA_CMD_CONNECTION_GET,
-				    rpcrdma_netlink_connection);
 }
 
 static int rpcrdma_netlink_listener(struct sk_buff *skb, struct net *net, u64 *at,
@@ -219,19 +172,48 @@ static int rpcrdma_netlink_listener(struct sk_buff *skb, struct net *net, u64 *a
 	return rc ?: 1;
 }
 
-static int rpcrdma_netlink_listeners(struct sk_buff *skb, struct netlink_callback *cb)
+static int rpcrdma_netlink_dump(struct sk_buff *skb, struct netlink_callback *cb)
 {
-	return rpcrdma_netlink_dump(skb, cb, RPCRDMA_CMD_LISTENER_GET,
-				    rpcrdma_netlink_listener);
+	static const rpcrdma_netlink_fill fill[] = {
+		[RPCRDMA_CMD_NUMBER_GET]	= rpcrdma_netlink_number,
+		[RPCRDMA_CMD_COUNTER_GET]	= rpcrdma_netlink_counter,
+		[RPCRDMA_CMD_CONNECTION_GET]	= rpcrdma_netlink_connection,
+		[RPCRDMA_CMD_LISTENER_GET]	= rpcrdma_netlink_listener,
+	};
+	const struct genlmsghdr *request = nlmsg_data(cb->nlh);
+	struct rpcrdma_netlink_cursor *cursor = (void *)cb->ctx;
+	struct rpcrdma_ep *ep = NULL;
+	u64 at;
+	void *hdr;
+	int rc;
+
+	BUILD_BUG_ON(sizeof(*cursor) > sizeof(cb->ctx));
+	for (;; cursor->from = at + 1) {
+		hdr = genlmsg_put(skb, NETLINK_CB(cb->skb).portid,
+				  cb->nlh->nlmsg_seq, &rpcrdma_netlink_family,
+				  NLM_F_MULTI, request->cmd);
+		if (!hdr)
+			break;
+		at = cursor->from;
+		rc = fill[request->cmd](skb, sock_net(skb->sk), &at, &ep);
+		if (rc <= 0) {
+			genlmsg_cancel(skb, hdr);
+			break;
+		}
+		genlmsg_end(skb, hdr);
+	}
+	if (ep)
+		rpcrdma_ep_put(ep);
+	return skb->len;
 }
 
 /* ---- The family ---- */
 
 static const struct genl_small_ops rpcrdma_netlink_ops[] = {
-	{ .cmd = RPCRDMA_CMD_NUMBER_GET, .dumpit = rpcrdma_netlink_numbers },
-	{ .cmd = RPCRDMA_CMD_COUNTER_GET, .dumpit = rpcrdma_netlink_counters },
-	{ .cmd = RPCRDMA_CMD_CONNECTION_GET, .dumpit = rpcrdma_netlink_connections },
-	{ .cmd = RPCRDMA_CMD_LISTENER_GET, .dumpit = rpcrdma_netlink_listeners },
+	{ .cmd = RPCRDMA_CMD_NUMBER_GET, .dumpit = rpcrdma_netlink_dump },
+	{ .cmd = RPCRDMA_CMD_COUNTER_GET, .dumpit = rpcrdma_netlink_dump },
+	{ .cmd = RPCRDMA_CMD_CONNECTION_GET, .dumpit = rpcrdma_netlink_dump },
+	{ .cmd = RPCRDMA_CMD_LISTENER_GET, .dumpit = rpcrdma_netlink_dump },
 };
 
 static const struct genl_multicast_group rpcrdma_netlink_groups[] = {
