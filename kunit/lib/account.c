@@ -44,7 +44,7 @@ static void loop_read_accounts(struct loop_side *side,
 	spin_unlock(&ep->mr_lock);
 
 	/* A continued Call that is held is charged as long as its Receive is held. */
-	rpcrdma_ep_memory(ep, &memory);
+	memory = rpcrdma_locked(&ep->memory_lock, ep->memory);
 	if (!READ_ONCE(side->nr_held))
 		a->held = memory.held[RPCRDMA_QUOTA_CALLS];
 	a->held += memory.held[RPCRDMA_QUOTA_REPLIES];

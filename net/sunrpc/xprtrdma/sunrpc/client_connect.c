@@ -81,13 +81,11 @@ static bool rpcrdma_versions_learn(const struct rpc_xprt *xprt, u8 tried,
 				   enum rpcrdma_answer answer)
 {
 	struct rpcrdma_server_name name = rpcrdma_versions_name(xprt);
-	bool again;
 
-	spin_lock(&rpcrdma_versions_lock);
-	again = rpcrdma_server_learn(&rpcrdma_servers, &name,
-				     ktime_get_seconds(), tried, answer);
-	spin_unlock(&rpcrdma_versions_lock);
-	return again;
+	return rpcrdma_locked(&rpcrdma_versions_lock,
+			      rpcrdma_server_learn(&rpcrdma_servers, &name,
+						   ktime_get_seconds(), tried,
+						   answer));
 }
 
 /* ---- The connection ---- */
@@ -195,12 +193,8 @@ static void rpcrdma_client_write_space(struct rpcrdma_ep *ep)
 static void rpcrdma_client_closed(struct rpcrdma_ep *ep)
 {
 	struct rpcrdma_client *client = ep->priv;
-	bool current_one;
 
-	spin_lock(&client->ep_lock);
-	current_one = client->ep == ep;
-	spin_unlock(&client->ep_lock);
-	if (current_one)
+	if (rpcrdma_locked(&client->ep_lock, client->ep == ep))
 		xprt_force_disconnect(&client->requester.xprt);
 }
 
@@ -228,13 +222,12 @@ static void rpcrdma_client_choose(struct rpcrdma_client *client,
 	bool identified =
 		rpcrdma_auth_is_expected(client->requester.xprt.xprt_net,
 					 &client->requester.xprt.addr);
-	u8 first;
+	u8 first = rpcrdma_locked(&rpcrdma_versions_lock,
+				  rpcrdma_server_first(&rpcrdma_servers, &name,
+						       ktime_get_seconds(),
+						       t->params.version_low,
+						       t->version_high));
 
-	spin_lock(&rpcrdma_versions_lock);
-	first = rpcrdma_server_first(&rpcrdma_servers, &name,
-				     ktime_get_seconds(), t->params.version_low,
-				     t->version_high);
-	spin_unlock(&rpcrdma_versions_lock);
 	rpcrdma_client_begin_with(&t->params, first, t->version_high,
 				  identified);
 }

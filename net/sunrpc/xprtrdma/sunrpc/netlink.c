@@ -40,7 +40,6 @@
 #include <net/sock.h>
 #include <uapi/linux/rpcrdma_netlink.h>
 
-#include "../verbs/charge.h"
 #include "netlink.h"
 
 static struct genl_family rpcrdma_netlink_family;
@@ -56,7 +55,7 @@ void rpcrdma_ep_view(struct rpcrdma_ep *ep, struct rpcrdma_conn_view *view)
 	spin_lock(&ep->mr_lock);
 	rpcrdma_mr_pool_figures(&ep->core.mrs.pool, view->numbers);
 	spin_unlock(&ep->mr_lock);
-	rpcrdma_ep_memory(ep, &memory);
+	memory = rpcrdma_locked(&ep->memory_lock, ep->memory);
 	rpcrdma_quota_figures(&memory, view->numbers);
 }
 

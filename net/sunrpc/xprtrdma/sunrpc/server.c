@@ -50,14 +50,10 @@ struct rpcrdma_ep *rpcrdma_server_ep(struct svc_xprt *xprt)
 
 struct svc_xprt *rpcrdma_svc_conn_get(struct rpcrdma_svc_conn *conn)
 {
-	bool known;
+	bool known = rpcrdma_locked(&conn->lock,
+				    rpcrdma_pending_conn_known(&conn->pending));
 
-	spin_lock(&conn->lock);
-	known = rpcrdma_pending_conn_known(&conn->pending);
-	spin_unlock(&conn->lock);
-	if (!known || !kref_get_unless_zero(&conn->xprt.xpt_ref))
-		return NULL;
-	return &conn->xprt;
+	return known && kref_get_unless_zero(&conn->xprt.xpt_ref) ? &conn->xprt : NULL;
 }
 
 void rpcrdma_svc_conn_free(struct rpcrdma_svc_conn *conn)

@@ -101,9 +101,9 @@ static void rpcrdma_svc_opened(struct rpcrdma_ep *ep)
 	 * listener.
 	 */
 	l = conn->listener;
-	spin_lock(&conn->lock);
-	todo = rpcrdma_admission_opened(&l->admission, &conn->pending);
-	spin_unlock(&conn->lock);
+	todo = rpcrdma_locked(&conn->lock,
+			      rpcrdma_admission_opened(&l->admission,
+						       &conn->pending));
 	if (todo & RPCRDMA_PENDING_LISTED) {
 		set_bit(XPT_CONN, &l->xprt.xpt_flags);
 		svc_xprt_enqueue(&l->xprt);
@@ -130,9 +130,9 @@ static void rpcrdma_svc_closed(struct rpcrdma_ep *ep)
 
 	spin_lock(&rpcrdma_svc_accept_lock);
 	l = conn->listener;
-	spin_lock(&conn->lock);
-	todo = rpcrdma_admission_gone(l ? &l->admission : NULL, &conn->pending);
-	spin_unlock(&conn->lock);
+	todo = rpcrdma_locked(&conn->lock,
+			      rpcrdma_admission_gone(l ? &l->admission : NULL,
+						     &conn->pending));
 	if (l)
 		rpcrdma_svc_leave_listener(conn, todo);
 	spin_unlock(&rpcrdma_svc_accept_lock);
@@ -175,10 +175,9 @@ static void rpcrdma_svc_write_space(struct rpcrdma_ep *ep)
 	xprt = rpcrdma_svc_conn_get(conn);
 	if (xprt) {
 		rpcrdma_server_bc_write_space(xprt);
-		spin_lock(&conn->lock);
-		if (rpcrdma_calls_may_retry(&conn->queue))
+		if (rpcrdma_locked(&conn->lock,
+				   rpcrdma_calls_may_retry(&conn->queue)))
 			set_bit(XPT_DATA, &xprt->xpt_flags);
-		spin_unlock(&conn->lock);
 		svc_xprt_enqueue(xprt);
 		svc_xprt_put(xprt);
 	}
@@ -256,11 +255,10 @@ static int rpcrdma_svc_incoming(void *priv, struct rpcrdma_ep *ep)
 		rpcrdma_server_memory(&settings,
 				      (u64)totalram_pages() << PAGE_SHIFT);
 
-	spin_lock(&rpcrdma_svc_accept_lock);
-	admit = rpcrdma_admission_admit(&l->admission, &conn->pending,
-					&rpcrdma_svc_admission_user,
-					ktime_to_ms(ktime_get_coarse()));
-	spin_unlock(&rpcrdma_svc_accept_lock);
+	admit = rpcrdma_locked(&rpcrdma_svc_accept_lock,
+			       rpcrdma_admission_admit(&l->admission, &conn->pending,
+						       &rpcrdma_svc_admission_user,
+						       ktime_to_ms(ktime_get_coarse())));
 	switch (admit) {
 	case RPCRDMA_ADMIT:
 		return 0;
@@ -344,9 +342,8 @@ static struct svc_xprt *rpcrdma_svc_accept(struct svc_xprt *xprt)
 	next = rpcrdma_admission_next(&l->admission);
 	if (next) {
 		conn = rpcrdma_svc_pending(next);
-		spin_lock(&conn->lock);
-		todo = rpcrdma_admission_accept(&l->admission, next);
-		spin_unlock(&conn->lock);
+		todo = rpcrdma_locked(&conn->lock,
+				      rpcrdma_admission_accept(&l->admission, next));
 		rpcrdma_svc_leave_listener(conn, todo);
 	}
 	if (!rpcrdma_admission_next(&l->admission))
@@ -394,22 +391,14 @@ static void rpcrdma_svc_listener_stop(struct rpcrdma_svc_listener *l)
 	spin_unlock(&rpcrdma_svc_accept_lock);
 }
 
-static bool rpcrdma_svc_listener_idle(struct rpcrdma_svc_listener *l)
-{
-	bool idle;
-
-	spin_lock(&rpcrdma_svc_accept_lock);
-	idle = rpcrdma_admission_is_idle(&l->admission);
-	spin_unlock(&rpcrdma_svc_accept_lock);
-	return idle;
-}
-
 static void rpcrdma_svc_listener_free_work(struct work_struct *work)
 {
 	struct rpcrdma_svc_listener *l =
 		container_of(work, struct rpcrdma_svc_listener, free_work);
 
-	wait_event(l->wait, rpcrdma_svc_listener_idle(l));
+	wait_event(l->wait,
+		   rpcrdma_locked(&rpcrdma_svc_accept_lock,
+				  rpcrdma_admission_is_idle(&l->admission)));
 	kfree(l);
 }
 

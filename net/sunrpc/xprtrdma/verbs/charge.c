@@ -140,8 +140,8 @@ bool rpcrdma_ep_quota_take(struct rpcrdma_ep *ep, enum rpcrdma_quota_use use,
 	return true;
 }
 
-u32 rpcrdma_ep_charge_some(struct rpcrdma_ep *ep, enum rpcrdma_quota_use use,
-			   u64 octets, u32 count)
+u32 rpcrdma_port_charge(struct rpcrdma_ep_core *core,
+			enum rpcrdma_quota_use use, u64 octets, u32 count)
 {
 	struct rpcrdma_quota_change change = {
 		.what = RPCRDMA_QUOTA_CHARGE_UP_TO,
@@ -150,7 +150,7 @@ u32 rpcrdma_ep_charge_some(struct rpcrdma_ep *ep, enum rpcrdma_quota_use use,
 		.octets = octets,
 	};
 
-	rpcrdma_quota_change(ep, &change);
+	rpcrdma_quota_change(rpcrdma_ep_of(core), &change);
 	return change.count;
 }
 
@@ -189,12 +189,6 @@ void rpcrdma_ep_uncharge(struct rpcrdma_ep *ep, enum rpcrdma_quota_use use,
 void rpcrdma_port_leave_quota(struct rpcrdma_ep_core *core)
 {
 	rpcrdma_ep_quota_detach(rpcrdma_ep_of(core));
-}
-
-u32 rpcrdma_port_charge(struct rpcrdma_ep_core *core,
-			enum rpcrdma_quota_use use, u64 octets, u32 count)
-{
-	return rpcrdma_ep_charge_some(rpcrdma_ep_of(core), use, octets, count);
 }
 
 void rpcrdma_port_uncharge(struct rpcrdma_ep_core *core,
@@ -270,12 +264,4 @@ static void rpcrdma_quota_run(struct work_struct *work)
 void rpcrdma_quota_exit(void)
 {
 	cancel_delayed_work_sync(&rpcrdma_quota_work);
-}
-
-void rpcrdma_ep_memory(struct rpcrdma_ep *ep,
-		       struct rpcrdma_quota_account *account)
-{
-	spin_lock(&ep->memory_lock);
-	*account = ep->memory;
-	spin_unlock(&ep->memory_lock);
 }

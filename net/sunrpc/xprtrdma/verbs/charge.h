@@ -47,8 +47,5 @@ static inline bool rpcrdma_ep_must_ask(const struct rpcrdma_ep *ep)
 {
 	return rpcrdma_quota_must_ask(&rpcrdma_quota, &ep->memory);
 }
-/* Copy the account, for display. */
-void rpcrdma_ep_memory(struct rpcrdma_ep *ep,
-		       struct rpcrdma_quota_account *account);
 
 #endif /* RPCRDMA_CHARGE_H */

@@ -30,9 +30,7 @@
 #include <linux/list.h>
 #include <linux/mm.h>
 #include <linux/mutex.h>
-#include <linux/sched.h>
 #include <linux/socket.h>
-#include <linux/spinlock.h>
 #include <linux/wait.h>
 #include <linux/workqueue.h>
 #include <rdma/ib_verbs.h>
@@ -42,6 +40,8 @@
 #include <rpcrdma/endpoint_receive.h>
 #include <rpcrdma/endpoint_mrs.h>
 #include <rpcrdma/engine.h>
+
+#include "context.h"
 
 struct rpcrdma_ep;
 struct rpcrdma_rw;
@@ -94,26 +94,6 @@ struct rpcrdma_ep_ops {
 	 */
 	void (*changed)(struct rpcrdma_ep *ep);
 };
-
-/*
- * Begin a part of a work item, or of an operation, for which memory reclaim may wait. Its
- * allocations do not start I/O of file systems, and may use the memory reserves if
- * @reserves. Return the argument for rpcrdma_memalloc_end().
- */
-static inline unsigned int rpcrdma_memalloc_begin(bool reserves)
-{
-	unsigned int flags = current->flags;
-
-	current->flags |= PF_MEMALLOC_NOFS;
-	if (unlikely(reserves))
-		current->flags |= PF_MEMALLOC;
-	return flags;
-}
-
-static inline void rpcrdma_memalloc_end(unsigned int flags)
-{
-	current_restore_flags(flags, PF_MEMALLOC_NOFS | PF_MEMALLOC);
-}
 
 struct rpcrdma_ep {
 	spinlock_t		lock;

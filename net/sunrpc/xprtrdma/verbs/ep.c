@@ -128,18 +128,6 @@ static void rpcrdma_ep_broken(struct work_struct *work)
 	rpcrdma_ep_close(ep, "the device reported an error of the queue pair");
 }
 
-/*
- * Move the queue pair to RESET. The drain of rxe does not wait until the device has
- * finished the work that it has completed; a reset does. Devices that do not support
- * this do not need it.
- */
-static void rpcrdma_ep_reset_qp(struct rpcrdma_ep *ep)
-{
-	struct ib_qp_attr attr = { .qp_state = IB_QPS_RESET };
-
-	ib_modify_qp(ep->qp, &attr, IB_QP_STATE);
-}
-
 static void rpcrdma_ep_free_cqs(struct rpcrdma_ep *ep)
 {
 	if (ep->send_cq)
@@ -150,10 +138,10 @@ static void rpcrdma_ep_free_cqs(struct rpcrdma_ep *ep)
 	cancel_work_sync(&ep->reap_work);
 }
 
-/* Move the queue pair to the error state. Return 0 or the negative errno of a refusal. */
-static int rpcrdma_ep_stop(struct rpcrdma_ep *ep)
+/* Change the state of the queue pair. Return 0 or the negative errno of a refusal. */
+static int rpcrdma_ep_modify_qp(struct rpcrdma_ep *ep, enum ib_qp_state state)
 {
-	struct ib_qp_attr attr = { .qp_state = IB_QPS_ERR };
+	struct ib_qp_attr attr = { .qp_state = state };
 
 	return ib_modify_qp(ep->qp, &attr, IB_QP_STATE);
 }
@@ -202,9 +190,14 @@ int rpcrdma_port_release(struct rpcrdma_ep_core *core,
 		rdma_disconnect(ep->id);
 		break;
 	case RPCRDMA_TEARDOWN_STOP:
-		return rpcrdma_ep_stop(ep);
+		return rpcrdma_ep_modify_qp(ep, IB_QPS_ERR);
 	case RPCRDMA_TEARDOWN_RESET:
-		rpcrdma_ep_reset_qp(ep);
+		/*
+		 * The drain of rxe does not wait until the device has finished the work that
+		 * it has completed; a reset does. Devices that do not support this do not
+		 * need it.
+		 */
+		rpcrdma_ep_modify_qp(ep, IB_QPS_RESET);
 		break;
 	case RPCRDMA_TEARDOWN_POSTED:
 		rpcrdma_rw_late_end(ep);

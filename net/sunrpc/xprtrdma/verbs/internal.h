@@ -63,17 +63,6 @@ static inline u32 rpcrdma_now_ms(void)
 	return (u32)ktime_to_ms(ktime_get());
 }
 
-/* Make @call, a call of the core, with @lock held, and return its result. */
-#define rpcrdma_locked(lock, call) ({				\
-	spinlock_t *__lock = (lock);				\
-	typeof(call) __result;					\
-								\
-	spin_lock(__lock);					\
-	__result = (call);					\
-	spin_unlock(__lock);					\
-	__result;						\
-})
-
 /* Begin a work item of @ep, see rpcrdma_memalloc_begin(). */
 static inline unsigned int rpcrdma_ep_memalloc_begin(const struct rpcrdma_ep *ep)
 {
@@ -156,8 +145,6 @@ static inline void *rpcrdma_buffer_create(struct rpcrdma_ep *ep, u32 size,
 }
 
 void rpcrdma_quota_exit(void);
-u32 rpcrdma_ep_charge_some(struct rpcrdma_ep *ep, enum rpcrdma_quota_use use,
-			   u64 octets, u32 count);
 
 /* ---- sq.c ---- */
 

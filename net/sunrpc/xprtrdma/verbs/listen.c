@@ -143,7 +143,7 @@ static int rpcrdma_listener_request(struct rpcrdma_listener *l,
 
 /*
  * Run the action that the engine has returned. @rc: result of the attempt, if there was
- * one.
+ * one. Caller holds l->lock.
  */
 static void rpcrdma_listener_step(struct rpcrdma_listener *l,
 				  const struct rpcrdma_listen_step *step,
