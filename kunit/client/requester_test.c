@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Tests of the Requester: the chunks of a Call, and the memory they describe */
 
+#include <linux/module.h>
+#include <linux/workqueue.h>
 #include <linux/sunrpc/xprt.h>
 
 #include "../lib/loopback.h"
@@ -25,10 +27,25 @@ unsigned int loop_no_streams;
 
 #define xprt_complete_rqst(task, octets)	loop_complete_rqst(task, octets)
 
+bool loop_bc_put_outside;
+
+/*
+ * Record whether the module reference is put outside of any work item. A work item of
+ * the module's own workqueue has returned before the module is unloaded; other contexts
+ * may still execute code of the module.
+ */
+static void loop_module_put(struct module *module)
+{
+	loop_bc_put_outside = !current_work();
+	module_put(module);
+}
+
+#define module_put(module)	loop_module_put(module)
+
+#include "../../net/sunrpc/xprtrdma/sunrpc/requester_show.c"
 #include "../../net/sunrpc/xprtrdma/sunrpc/slot.c"
 #include "../../net/sunrpc/xprtrdma/sunrpc/requester.c"
 #include "../../net/sunrpc/xprtrdma/sunrpc/requester_reply.c"
-#include "../../net/sunrpc/xprtrdma/sunrpc/requester_show.c"
 
 enum {
 	REQ_PAGES = 4,

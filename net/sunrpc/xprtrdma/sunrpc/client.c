@@ -204,91 +204,48 @@ static void rpcrdma_client_disable_swap(struct rpc_xprt *xprt)
 	rpcrdma_client_swapper(rpcrdma_xprt_client(xprt), -1);
 }
 
-static void rpcrdma_client_free(struct rpcrdma_client *client)
-{
-	rpcrdma_client_bc_free(client);
-	rpcrdma_xprt_free_addresses(&client->requester.xprt);
-	rpcrdma_requester_free(&client->requester);
-}
-
-/*
- * Destroy a transport. Runs on the module's own workqueue, so that the module's exit
- * can wait for it.
- */
 static void rpcrdma_client_destroy_worker(struct work_struct *work)
 {
 	struct rpcrdma_client *client =
-		container_of(work, struct rpcrdma_client, destroy_work);
+		container_of(work, struct rpcrdma_client,
+			     requester.destroy_work);
 
 	cancel_delayed_work_sync(&client->connect_worker);
 	rpcrdma_client_disconnect(client);
-	rpcrdma_client_free(client);
-	module_put(THIS_MODULE);
-}
-
-/* No reference is left, and sunrpc calls nothing after this. */
-static void rpcrdma_client_destroy(struct rpc_xprt *xprt)
-{
-	queue_work(rpcrdma_xprt_wq, &rpcrdma_xprt_client(xprt)->destroy_work);
+	rpcrdma_client_bc_free(client);
+	rpcrdma_requester_free(&client->requester);
 }
 
 static struct rpc_xprt *rpcrdma_client_setup(struct xprt_create *args)
 {
 	struct rpcrdma_client *client;
 	struct rpc_xprt *xprt;
-	int rc;
 
-	if (args->addrlen > sizeof(xprt->addr))
-		return ERR_PTR(-EBADF);
-	if (!try_module_get(THIS_MODULE))
-		return ERR_PTR(-EIO);
-
-	rc = -ENOMEM;
-	xprt = xprt_alloc(args->net, sizeof(*client), 0,
-			  rpcrdma_settings_read().slot_table_entries);
-	if (!xprt)
-		goto out_module;
+	xprt = rpcrdma_requester_create(args, sizeof(*client),
+					rpcrdma_settings_read().slot_table_entries,
+					&rpcrdma_client_class, &rpcrdma_client_ops,
+					rpcrdma_client_destroy_worker);
+	if (IS_ERR(xprt))
+		return xprt;
 	client = rpcrdma_xprt_client(xprt);
-
 	spin_lock_init(&client->ep_lock);
 	mutex_init(&client->bc_mutex);
 	rpc_init_wait_queue(&client->bc_sending, "rpcrdma_bc_sending");
 	INIT_DELAYED_WORK(&client->connect_worker,
 			  rpcrdma_client_connect_worker);
-	INIT_WORK(&client->destroy_work, rpcrdma_client_destroy_worker);
-	rc = rpcrdma_requester_init(&client->requester);
-	if (rc)
-		goto out_free;
+	if (args->srcaddr)
+		memcpy(&client->srcaddr, args->srcaddr, args->addrlen);
 
-	xprt->ops = &rpcrdma_client_ops;
-	rpcrdma_xprt_set_class(xprt, &rpcrdma_client_class);
 	/* Side protocols that use this field expect TCP. */
 	xprt->prot = IPPROTO_TCP;
 	xprt->max_payload = RPCRDMA_CLIENT_MAX_PAYLOAD;
-	xprt->timeout = &rpcrdma_xprt_timeout;
 	xprt->connect_timeout = xprt->timeout->to_initval;
 	xprt->max_reconnect_timeout = RPCRDMA_RECONNECT_MAX;
 	xprt->bind_timeout = RPCRDMA_BIND_TIMEOUT;
-	xprt->reestablish_timeout = 0;
 	xprt->idle_timeout = RPCRDMA_IDLE_TIMEOUT;
-	xprt->resvport = 0;
-
-	xprt->addrlen = args->addrlen;
-	memcpy(&xprt->addr, args->dstaddr, args->addrlen);
-	if (args->srcaddr)
-		memcpy(&client->srcaddr, args->srcaddr, args->addrlen);
 	if (rpc_get_port((struct sockaddr *)&xprt->addr))
 		xprt_set_bound(xprt);
-	rc = rpcrdma_xprt_format_addresses(xprt);
-	if (rc)
-		goto out_free;
 	return xprt;
-
-out_free:
-	rpcrdma_client_free(client);
-out_module:
-	module_put(THIS_MODULE);
-	return ERR_PTR(rc);
 }
 
 static const struct rpc_xprt_ops rpcrdma_client_ops = {
@@ -310,7 +267,7 @@ static const struct rpc_xprt_ops rpcrdma_client_ops = {
 	.wait_for_reply_request	= rpcrdma_requester_wait_for_reply,
 	.timer			= rpcrdma_client_timer,
 	.close			= rpcrdma_client_close,
-	.destroy		= rpcrdma_client_destroy,
+	.destroy		= rpcrdma_requester_destroy,
 	.set_connect_timeout	= rpcrdma_client_set_connect_timeout,
 	.print_stats		= rpcrdma_client_print_stats,
 	.enable_swap		= rpcrdma_client_enable_swap,

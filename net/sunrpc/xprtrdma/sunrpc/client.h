@@ -28,7 +28,6 @@ struct rpcrdma_client {
 	spinlock_t		ep_lock;	/* protects the pointer @ep */
 	struct rpcrdma_ep	*ep;		/* with a reference, or NULL */
 	struct delayed_work	connect_worker;
-	struct work_struct	destroy_work;
 
 	/* Reverse direction, client_bc.c */
 	struct mutex		bc_mutex;	/* held while bc_serv is used */

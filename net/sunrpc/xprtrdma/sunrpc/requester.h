@@ -55,6 +55,7 @@ struct rpcrdma_requester {
 	struct list_head	reqs;		/* all slots; reserve_lock */
 	struct rpcrdma_req	*free;		/* by next_free; reserve_lock */
 	struct rpcrdma_requester_stats stats;
+	struct work_struct	destroy_work;
 	/* Limits learned from the peer's refusals, on any connection */
 	spinlock_t learned_lock;
 	struct rpcrdma_peer_limits learned;
@@ -71,15 +72,28 @@ rpcrdma_xprt_requester(struct rpc_xprt *xprt)
  * the exit waits for this work. rpcrdma_client_init() creates it.
  */
 extern struct workqueue_struct *rpcrdma_xprt_wq;
-/* Time until an RPC without Reply is sent again */
-extern const struct rpc_timeout rpcrdma_xprt_timeout;
 
 /*
- * Initialize a new one. Sleeps. Return 0 or -ENOMEM: call rpcrdma_requester_free() also
- * after an error.
+ * Create an rpc_xprt of @size bytes, which begins with a struct rpcrdma_requester, for the
+ * address in @args. It has a reference to the module, and at most @slots slots.
+ * @destroy: work function that calls rpcrdma_requester_free()
+ *
+ * Sleeps.
+ * Return: the rpc_xprt or an ERR_PTR.
  */
-int rpcrdma_requester_init(struct rpcrdma_requester *r);
-/* Free all slots, which no RPC uses, and the rpc_xprt itself. */
+struct rpc_xprt *rpcrdma_requester_create(const struct xprt_create *args,
+					  size_t size, unsigned int slots,
+					  struct xprt_class *class,
+					  const struct rpc_xprt_ops *ops,
+					  work_func_t destroy);
+/*
+ * Operation of the rpc_xprt: destroy it on the module's own workqueue, so that the module's
+ * exit can wait for it. No reference is left, and sunrpc calls nothing after this.
+ */
+void rpcrdma_requester_destroy(struct rpc_xprt *xprt);
+/*
+ * Free the rpc_xprt with all slots, which no RPC uses, and put the reference to the module.
+ */
 void rpcrdma_requester_free(struct rpcrdma_requester *r);
 
 /*

@@ -50,7 +50,6 @@ struct rpcrdma_bc {
 	struct rpcrdma_requester requester;	/* first */
 	/* With a reference until sunrpc has finished the rpc_xprt, then NULL */
 	struct svc_xprt		*setup_sxprt;
-	struct work_struct	destroy_work;
 };
 
 static struct rpcrdma_bc *rpcrdma_xprt_bc(struct rpc_xprt *xprt)
@@ -156,14 +155,10 @@ static void rpcrdma_bc_connect(struct rpc_xprt *xprt, struct rpc_task *task)
 	xprt_wake_pending_tasks(xprt, -ENOTCONN);
 }
 
-/*
- * Destroy the rpc_xprt on the module's own workqueue, so that the module's exit can
- * wait for it.
- */
 static void rpcrdma_bc_destroy_worker(struct work_struct *work)
 {
 	struct rpcrdma_bc *bc =
-		container_of(work, struct rpcrdma_bc, destroy_work);
+		container_of(work, struct rpcrdma_bc, requester.destroy_work);
 	struct rpc_xprt *xprt = &bc->requester.xprt;
 	struct svc_xprt *sxprt = bc->setup_sxprt;
 
@@ -176,15 +171,7 @@ static void rpcrdma_bc_destroy_worker(struct work_struct *work)
 		cmpxchg(&sxprt->xpt_bc_xprt, xprt, NULL);
 		svc_xprt_put(sxprt);
 	}
-	rpcrdma_xprt_free_addresses(xprt);
 	rpcrdma_requester_free(&bc->requester);
-	module_put(THIS_MODULE);
-}
-
-/* No reference is left, and sunrpc calls nothing after this. */
-static void rpcrdma_bc_destroy(struct rpc_xprt *xprt)
-{
-	queue_work(rpcrdma_xprt_wq, &rpcrdma_xprt_bc(xprt)->destroy_work);
 }
 
 static void rpcrdma_bc_print_stats(struct rpc_xprt *xprt, struct seq_file *seq)
@@ -220,7 +207,7 @@ static const struct rpc_xprt_ops rpcrdma_bc_ops = {
 	.send_request		= rpcrdma_bc_send_request,
 	.wait_for_reply_request	= rpcrdma_requester_wait_for_reply,
 	.close			= rpcrdma_bc_close,
-	.destroy		= rpcrdma_bc_destroy,
+	.destroy		= rpcrdma_requester_destroy,
 	.print_stats		= rpcrdma_bc_print_stats,
 	.enable_swap		= rpcrdma_bc_enable_swap,
 	.disable_swap		= rpcrdma_bc_disable_swap,
@@ -239,52 +226,30 @@ static const struct rpc_xprt_ops rpcrdma_bc_ops = {
  */
 static struct rpc_xprt *rpcrdma_bc_setup(struct xprt_create *args)
 {
-	unsigned int slots = rpcrdma_settings_read().svc_max_bc_requests;
 	struct svc_xprt *sxprt = args->bc_xprt;
 	struct rpc_xprt *xprt;
 	struct rpcrdma_bc *bc;
 	struct rpcrdma_ep *ep;
-	int rc;
 
 	if (!sxprt ||
 	    sxprt->xpt_class->xcl_ident != XPRT_TRANSPORT_RDMA)
 		return ERR_PTR(-EINVAL);
-	if (args->addrlen > sizeof(xprt->addr))
-		return ERR_PTR(-EBADF);
 	if (test_bit(XPT_DEAD, &sxprt->xpt_flags))
 		return ERR_PTR(-ENOTCONN);
 
-	xprt = xprt_alloc(args->net, sizeof(*bc), 0, slots);
-	if (!xprt)
-		return ERR_PTR(-ENOMEM);
+	xprt = rpcrdma_requester_create(args, sizeof(*bc),
+					rpcrdma_settings_read().svc_max_bc_requests,
+					&rpcrdma_server_bc_class, &rpcrdma_bc_ops,
+					rpcrdma_bc_destroy_worker);
+	if (IS_ERR(xprt))
+		return xprt;
 	bc = rpcrdma_xprt_bc(xprt);
-	INIT_WORK(&bc->destroy_work, rpcrdma_bc_destroy_worker);
-	rc = rpcrdma_requester_init(&bc->requester);
-	if (rc)
-		goto out_free;
-
-	memcpy(&xprt->addr, args->dstaddr, args->addrlen);
-	xprt->addrlen = args->addrlen;
-	xprt->prot = XPRT_TRANSPORT_BC_RDMA;
-	rpcrdma_xprt_set_class(xprt, &rpcrdma_server_bc_class);
-	xprt->ops = &rpcrdma_bc_ops;
-	xprt->timeout = &rpcrdma_xprt_timeout;
 	ep = rpcrdma_server_ep(sxprt);
+	xprt->prot = XPRT_TRANSPORT_BC_RDMA;
 	xprt->max_payload = rpcrdma_conn_limits(&ep->core.conn).send_inline;
-	xprt->resvport = 0;
 	/* The client has bound and connected it, and maintains the connection. */
-	xprt->bind_timeout = 0;
-	xprt->reestablish_timeout = 0;
-	xprt->idle_timeout = 0;
 	xprt_set_bound(xprt);
 	xprt_set_connected(xprt);
-
-	rc = rpcrdma_xprt_format_addresses(xprt);
-	if (rc)
-		goto out_free;
-	rc = -EINVAL;
-	if (!try_module_get(THIS_MODULE))
-		goto out_addresses;
 
 	/* One reference for the caller, one for the svc_xprt */
 	xprt_get(xprt);
@@ -292,22 +257,15 @@ static struct rpc_xprt *rpcrdma_bc_setup(struct xprt_create *args)
 	svc_xprt_get(sxprt);
 	bc->setup_sxprt = sxprt;
 	/* Pairs with the acquire in rpcrdma_bc_xprt(). */
-	rc = -EAGAIN;
-	if (cmpxchg(&sxprt->xpt_bc_xprt, NULL, xprt))
-		goto out_taken;
+	if (cmpxchg(&sxprt->xpt_bc_xprt, NULL, xprt)) {
+		svc_xprt_put(sxprt);
+		rpcrdma_requester_free(&bc->requester);
+		return ERR_PTR(-EAGAIN);
+	}
 	/* The end of the connection may have looked for it too early. */
 	if (test_bit(XPT_DEAD, &sxprt->xpt_flags))
 		rpcrdma_bc_close(xprt);
 	return xprt;
-
-out_taken:
-	svc_xprt_put(sxprt);
-	module_put(THIS_MODULE);
-out_addresses:
-	rpcrdma_xprt_free_addresses(xprt);
-out_free:
-	rpcrdma_requester_free(&bc->requester);
-	return ERR_PTR(rc);
 }
 
 struct xprt_class rpcrdma_server_bc_class = {

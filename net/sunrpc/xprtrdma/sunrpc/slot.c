@@ -56,7 +56,8 @@ enum {
 
 struct workqueue_struct *rpcrdma_xprt_wq;
 
-const struct rpc_timeout rpcrdma_xprt_timeout = {
+/* Time until an RPC without Reply is sent again */
+static const struct rpc_timeout rpcrdma_xprt_timeout = {
 	.to_initval	= 60 * HZ,
 	.to_maxval	= 60 * HZ,
 };
@@ -165,7 +166,7 @@ rpcrdma_requester_take_slot(struct rpcrdma_requester *r)
 	return req;
 }
 
-int rpcrdma_requester_init(struct rpcrdma_requester *r)
+static int rpcrdma_requester_init(struct rpcrdma_requester *r)
 {
 	struct rpc_xprt *xprt = &r->xprt;
 	struct rpcrdma_req *req;
@@ -192,7 +193,49 @@ void rpcrdma_requester_free(struct rpcrdma_requester *r)
 
 	list_for_each_entry_safe(req, next, &r->reqs, all)
 		rpcrdma_req_destroy(req);
+	rpcrdma_xprt_free_addresses(&r->xprt);
 	xprt_free(&r->xprt);
+	module_put(THIS_MODULE);
+}
+
+struct rpc_xprt *rpcrdma_requester_create(const struct xprt_create *args,
+					  size_t size, unsigned int slots,
+					  struct xprt_class *class,
+					  const struct rpc_xprt_ops *ops,
+					  work_func_t destroy)
+{
+	struct rpcrdma_requester *r;
+	struct rpc_xprt *xprt;
+	int rc;
+
+	if (args->addrlen > sizeof(xprt->addr))
+		return ERR_PTR(-EBADF);
+	if (!try_module_get(THIS_MODULE))
+		return ERR_PTR(-EIO);
+	xprt = xprt_alloc(args->net, size, 0, slots);
+	if (!xprt) {
+		module_put(THIS_MODULE);
+		return ERR_PTR(-ENOMEM);
+	}
+	xprt->ops = ops;
+	rpcrdma_xprt_set_class(xprt, class);
+	xprt->timeout = &rpcrdma_xprt_timeout;
+	xprt->addrlen = args->addrlen;
+	memcpy(&xprt->addr, args->dstaddr, args->addrlen);
+	r = rpcrdma_xprt_requester(xprt);
+	INIT_WORK(&r->destroy_work, destroy);
+	rc = rpcrdma_requester_init(r);
+	if (!rc)
+		rc = rpcrdma_xprt_format_addresses(xprt);
+	if (!rc)
+		return xprt;
+	rpcrdma_requester_free(r);
+	return ERR_PTR(rc);
+}
+
+void rpcrdma_requester_destroy(struct rpc_xprt *xprt)
+{
+	queue_work(rpcrdma_xprt_wq, &rpcrdma_xprt_requester(xprt)->destroy_work);
 }
 
 /* Allocate another slot. Called with reserve_lock held; releases and retakes it. */
