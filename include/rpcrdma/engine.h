@@ -77,6 +77,7 @@
 #include "listening.h"
 #include "reconnect.h"
 #include "settings.h"
+#include "callbacks.h"
 #include "figures.h"
 #include "counters.h"
 

@@ -38,6 +38,7 @@
 #include "conn/version_choice.cc"
 #include "conn/lifecycle.cc"
 #include "conn/listening.cc"
+#include "conn/callbacks.cc"
 #include "conn/settings.cc"
 #include "conn/figures.cc"
 #include "conn/counters.cc"

@@ -11,15 +11,6 @@
 
 #include "requester.h"
 
-enum {
-	/*
-	 * rpc_rqsts for reverse-direction Calls. The server may reuse a session slot
-	 * when it has the Reply, but the rpc_rqst is in use until its rpc_task is
-	 * released, and the Calls of a lost connection may still wait for the service.
-	 */
-	RPCRDMA_CLIENT_BC_RQSTS = 2 * RPCRDMA_CALLBACK_SLOTS,
-};
-
 struct rpcrdma_client {
 	struct rpcrdma_requester requester;	/* first */
 	struct sockaddr_storage	srcaddr;	/* AF_UNSPEC: any */
@@ -32,9 +23,7 @@ struct rpcrdma_client {
 	/* Reverse direction, client_bc.c */
 	struct mutex		bc_mutex;	/* held while bc_serv is used */
 	struct rpc_wait_queue	bc_sending;	/* Replies waiting for the write lock */
-	unsigned int		bc_sessions;	/* Calls are accepted while not 0 */
-	unsigned long		bc_sends;	/* stat.sends at the first session */
-	unsigned int		bc_count;	/* rpc_rqsts allocated; bc_pa_lock */
+	struct rpcrdma_callbacks callbacks;	/* bc_mutex; its places: bc_pa_lock */
 };
 
 static inline struct rpcrdma_client *rpcrdma_xprt_client(struct rpc_xprt *xprt)

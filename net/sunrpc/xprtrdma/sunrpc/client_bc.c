@@ -11,11 +11,9 @@
  * A Call that arrives while there is no service is refused with that reason (WP 5).
  *
  * The service exists only between bc_setup() and bc_destroy(), and its end is not
- * reported. NFS calls bc_setup(), sets xprt->bc_serv, and then starts the threads of the
- * service. If that fails, for instance because mount was killed, NFS frees the service,
- * and kernels before 7.x leave the pointer until bc_destroy() is called. The first Call
- * of NFS, EXCHANGE_ID, follows a successful start. The service is therefore used only
- * when a Call has been sent since bc_setup(); no honest server calls back before.
+ * reported. If NFS cannot start its threads, for instance because mount was killed, it
+ * frees the service, and kernels before 7.x leave xprt->bc_serv until bc_destroy(). The
+ * core decides when the service may be used (core/conn/callbacks.cc).
  *
  * Memory
  *
@@ -50,8 +48,8 @@
 #if defined(CONFIG_SUNRPC_BACKCHANNEL)
 
 enum {
-	/* Pages of a Call; no callback of NFS needs more than one */
-	RPCRDMA_BC_PAGES = 16,
+	/* Pages of a Call */
+	RPCRDMA_BC_PAGES = DIV_ROUND_UP(RPCRDMA_CALLBACK_OCTETS, PAGE_SIZE),
 };
 
 /* A reverse-direction Call and its Reply of at most one page */
@@ -88,7 +86,8 @@ static void rpcrdma_bc_free_pages(struct rpcrdma_bc_rqst *bc, u32 first)
 	}
 }
 
-static void rpcrdma_bc_destroy_rqst(struct rpcrdma_bc_rqst *bc)
+static void rpcrdma_bc_destroy_rqst(struct rpcrdma_client *client,
+				    struct rpcrdma_bc_rqst *bc)
 {
 	/*
 	 * If the work item calls this, the work item has released @bc, but may not have
@@ -99,44 +98,37 @@ static void rpcrdma_bc_destroy_rqst(struct rpcrdma_bc_rqst *bc)
 	rpcrdma_bc_free_pages(bc, 0);
 	free_page((unsigned long)bc->reply);
 	kfree(bc);
+	spin_lock(&client->requester.xprt.bc_pa_lock);
+	rpcrdma_callbacks_remove_place(&client->callbacks);
+	spin_unlock(&client->requester.xprt.bc_pa_lock);
 }
 
 static void rpcrdma_bc_drop_worker(struct work_struct *work);
 
-/* Allocate an rpc_rqst, which bc_count already counts. */
-static struct rpcrdma_bc_rqst *rpcrdma_bc_create_rqst(void)
+/*
+ * Allocate an rpc_rqst. Return ERR_PTR(-ENOBUFS) if there are as many as permitted, or
+ * ERR_PTR(-ENOMEM).
+ */
+static struct rpcrdma_bc_rqst *rpcrdma_bc_create_rqst(struct rpcrdma_client *client)
 {
 	struct rpcrdma_bc_rqst *bc;
 
 	bc = kzalloc(sizeof(*bc), RPCRDMA_BC_GFP);
 	if (!bc)
-		return NULL;
+		return ERR_PTR(-ENOMEM);
+	if (!rpcrdma_locked(&client->requester.xprt.bc_pa_lock,
+			    rpcrdma_callbacks_add_place(&client->callbacks))) {
+		kfree(bc);
+		return ERR_PTR(-ENOBUFS);
+	}
 	INIT_WORK(&bc->drop_work, rpcrdma_bc_drop_worker);
 	bc->pages[0] = alloc_page(RPCRDMA_BC_GFP);
 	bc->reply = (void *)__get_free_page(RPCRDMA_BC_GFP);
 	if (!bc->pages[0] || !bc->reply) {
-		rpcrdma_bc_destroy_rqst(bc);
-		return NULL;
+		rpcrdma_bc_destroy_rqst(client, bc);
+		return ERR_PTR(-ENOMEM);
 	}
 	return bc;
-}
-
-static bool rpcrdma_bc_reserve(struct rpcrdma_client *client)
-{
-	bool room;
-
-	spin_lock(&client->requester.xprt.bc_pa_lock);
-	room = client->bc_count < RPCRDMA_CLIENT_BC_RQSTS;
-	client->bc_count += room;
-	spin_unlock(&client->requester.xprt.bc_pa_lock);
-	return room;
-}
-
-static void rpcrdma_bc_unreserve(struct rpcrdma_client *client)
-{
-	spin_lock(&client->requester.xprt.bc_pa_lock);
-	client->bc_count--;
-	spin_unlock(&client->requester.xprt.bc_pa_lock);
 }
 
 static struct rpcrdma_bc_rqst *rpcrdma_bc_pop(struct rpcrdma_client *client)
@@ -163,36 +155,22 @@ static void rpcrdma_bc_push(struct rpcrdma_client *client,
 	spin_unlock(&xprt->bc_pa_lock);
 }
 
-/* Return an rpc_rqst for a Call that has arrived, or NULL if there is none. */
-static struct rpcrdma_bc_rqst *rpcrdma_bc_get(struct rpcrdma_client *client)
-{
-	struct rpcrdma_bc_rqst *bc = rpcrdma_bc_pop(client);
-
-	if (!bc && rpcrdma_bc_reserve(client)) {
-		bc = rpcrdma_bc_create_rqst();
-		if (!bc)
-			rpcrdma_bc_unreserve(client);
-	}
-	return bc;
-}
-
 int rpcrdma_client_bc_setup(struct rpc_xprt *xprt, unsigned int min_reqs)
 {
 	struct rpcrdma_client *client = rpcrdma_xprt_client(xprt);
 	struct rpcrdma_bc_rqst *bc;
 	unsigned int i;
 
-	for (i = 0; i < min_reqs && rpcrdma_bc_reserve(client); i++) {
-		bc = rpcrdma_bc_create_rqst();
-		if (!bc) {
-			rpcrdma_bc_unreserve(client);
-			return -ENOMEM;
-		}
+	for (i = 0; i < min_reqs; i++) {
+		bc = rpcrdma_bc_create_rqst(client);
+		if (bc == ERR_PTR(-ENOBUFS))
+			break;
+		if (IS_ERR(bc))
+			return PTR_ERR(bc);
 		rpcrdma_bc_push(client, bc);
 	}
 	mutex_lock(&client->bc_mutex);
-	if (!client->bc_sessions++)
-		client->bc_sends = READ_ONCE(xprt->stat.sends);
+	rpcrdma_callbacks_begin(&client->callbacks, READ_ONCE(xprt->stat.sends));
 	mutex_unlock(&client->bc_mutex);
 	return 0;
 }
@@ -204,12 +182,7 @@ void rpcrdma_client_bc_destroy(struct rpc_xprt *xprt, unsigned int max_reqs)
 	bool last;
 
 	mutex_lock(&client->bc_mutex);
-	if (max_reqs == UINT_MAX)
-		/* There is no unfinished Call, because each would hold a reference. */
-		client->bc_sessions = 0;
-	else if (client->bc_sessions)
-		client->bc_sessions--;
-	last = !client->bc_sessions && max_reqs != UINT_MAX;
+	last = rpcrdma_callbacks_end(&client->callbacks, max_reqs == UINT_MAX);
 	/*
 	 * The service stops without checking its queue. sunrpc may have kept the pointer
 	 * to a service that could not be started and was freed. No Call was delivered to
@@ -230,11 +203,9 @@ void rpcrdma_client_bc_free(struct rpcrdma_client *client)
 {
 	struct rpcrdma_bc_rqst *bc;
 
-	while ((bc = rpcrdma_bc_pop(client)) != NULL) {
-		rpcrdma_bc_destroy_rqst(bc);
-		rpcrdma_bc_unreserve(client);
-	}
-	WARN_ON_ONCE(client->bc_count);
+	while ((bc = rpcrdma_bc_pop(client)) != NULL)
+		rpcrdma_bc_destroy_rqst(client, bc);
+	WARN_ON_ONCE(client->callbacks.places);
 }
 
 size_t rpcrdma_client_bc_maxpayload(struct rpc_xprt *xprt)
@@ -296,40 +267,31 @@ void rpcrdma_client_bc_free_rqst(struct rpc_rqst *rqst)
 	rpcrdma_bc_release(rpcrdma_xprt_client(rqst->rq_xprt), bc);
 }
 
-/* Return true if there is a service for Calls. Caller holds bc_mutex. */
-static bool rpcrdma_bc_served(const struct rpcrdma_client *client)
-{
-	const struct rpc_xprt *xprt = &client->requester.xprt;
-
-	lockdep_assert_held(&client->bc_mutex);
-	return client->bc_sessions && xprt->bc_serv &&
-	       READ_ONCE(xprt->stat.sends) != client->bc_sends;
-}
-
 /*
  * Prepare to accept the Call in @rv. Caller holds bc_mutex.
- * Return: the rpc_rqst for it; ERR_PTR(-EOPNOTSUPP) if there is no service for the
- * Call; ERR_PTR(-E2BIG) if it is larger than an rpc_rqst can hold; ERR_PTR(-ENOBUFS) or
- * ERR_PTR(-ENOMEM) if all rpc_rqsts are in use or memory is short; ERR_PTR(-ENOTCONN)
- * if the transport is being destroyed.
+ * Return: the rpc_rqst for it; an errno of rpcrdma_callbacks_admit(); ERR_PTR(-ENOBUFS)
+ * or ERR_PTR(-ENOMEM) if all rpc_rqsts are in use or memory is short; or
+ * ERR_PTR(-ENOTCONN) if the transport is being destroyed.
  */
 static struct rpcrdma_bc_rqst *rpcrdma_bc_begin(struct rpcrdma_client *client,
 						struct rpcrdma_ep *ep,
 						struct rpcrdma_recv *rv)
 {
+	const struct rpc_xprt *xprt = &client->requester.xprt;
 	u64 octets = rpcrdma_call_octets(&rv->rx);
 	struct rpcrdma_bc_rqst *bc;
-	int rc = -ENOMEM;
+	int rc;
 	u32 i;
 
 	lockdep_assert_held(&client->bc_mutex);
-	if (!rpcrdma_bc_served(client))
-		return ERR_PTR(-EOPNOTSUPP);
-	if (octets > RPCRDMA_BC_PAGES * PAGE_SIZE)
-		return ERR_PTR(-E2BIG);
-	bc = rpcrdma_bc_get(client);
-	if (!bc)
-		return ERR_PTR(-ENOBUFS);
+	rc = rpcrdma_callbacks_admit(&client->callbacks, xprt->bc_serv,
+				     READ_ONCE(xprt->stat.sends), octets);
+	if (rc)
+		return ERR_PTR(rc);
+	bc = rpcrdma_bc_pop(client) ?: rpcrdma_bc_create_rqst(client);
+	if (IS_ERR(bc))
+		return bc;
+	rc = -ENOMEM;
 	for (i = 1; i < DIV_ROUND_UP(octets, PAGE_SIZE); i++) {
 		bc->pages[i] = alloc_page(RPCRDMA_BC_GFP);
 		if (!bc->pages[i])
@@ -402,17 +364,18 @@ static void rpcrdma_bc_deliver(struct rpcrdma_client *client,
 static void rpcrdma_bc_complete(struct rpcrdma_client *client,
 				struct rpcrdma_bc_rqst *bc)
 {
+	const struct rpc_xprt *xprt = &client->requester.xprt;
 	struct rpcrdma_recv *rv = bc->rv;
 	struct rpcrdma_ep *ep = bc->ep;
 	enum rpcrdma_refusal refusal;
 	u32 xid = rv->rx.xid;
 
 	refusal = rpcrdma_call_complete(rv, bc->pages);
-	bc->rv = NULL;
 	rpcrdma_recv_put(rv);
 
 	mutex_lock(&client->bc_mutex);
-	if (!refusal && !rpcrdma_bc_served(client))
+	if (!refusal && !rpcrdma_callbacks_served(&client->callbacks, xprt->bc_serv,
+						  READ_ONCE(xprt->stat.sends)))
 		refusal = RPCRDMA_REFUSE_NO_SERVICE;
 	if (!refusal)
 		rpcrdma_bc_deliver(client, bc, xid);
@@ -435,7 +398,6 @@ static void rpcrdma_bc_pulled(struct rpcrdma_rw *rw, bool ok)
 	}
 	/* The queue pair does not survive this; the server retransmits. */
 	rpcrdma_ep_close(bc->ep, "an RDMA Read of a callback's data failed");
-	bc->rv = NULL;
 	rpcrdma_recv_put(rv);
 	rpcrdma_bc_drop(bc);
 }
@@ -463,7 +425,6 @@ void rpcrdma_client_bc_call(struct rpcrdma_client *client,
 			       rpcrdma_bc_pulled, bc);
 	if (!rc)
 		return;
-	bc->rv = NULL;
 	rpcrdma_recv_put(rv);
 	rpcrdma_bc_call_failed(ep, xid, rc);
 	rpcrdma_bc_drop(bc);
