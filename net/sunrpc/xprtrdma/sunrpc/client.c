@@ -133,17 +133,8 @@ static void rpcrdma_client_set_connect_timeout(struct rpc_xprt *xprt,
 
 static void rpcrdma_client_set_port(struct rpc_xprt *xprt, unsigned short port)
 {
-	char buf[8];
-
 	rpc_set_port((struct sockaddr *)&xprt->addr, port);
-
-	kfree(xprt->address_strings[RPC_DISPLAY_PORT]);
-	snprintf(buf, sizeof(buf), "%u", port);
-	xprt->address_strings[RPC_DISPLAY_PORT] = kstrdup(buf, GFP_KERNEL);
-
-	kfree(xprt->address_strings[RPC_DISPLAY_HEX_PORT]);
-	snprintf(buf, sizeof(buf), "%4hx", port);
-	xprt->address_strings[RPC_DISPLAY_HEX_PORT] = kstrdup(buf, GFP_KERNEL);
+	rpcrdma_xprt_format_port(xprt);
 }
 
 /* ---- Sending ---- */
@@ -180,10 +171,9 @@ static int rpcrdma_client_send_request(struct rpc_rqst *rqst)
 static void rpcrdma_client_print_stats(struct rpc_xprt *xprt,
 				       struct seq_file *seq)
 {
-	struct rpcrdma_client *client = rpcrdma_xprt_client(xprt);
-	struct rpcrdma_ep *ep = rpcrdma_client_ep(client);
+	struct rpcrdma_ep *ep = rpcrdma_client_ep(rpcrdma_xprt_client(xprt));
 
-	rpcrdma_xprt_print_stats(xprt, seq, &client->requester.stats, ep);
+	rpcrdma_xprt_print_stats(xprt, seq, ep);
 	if (ep)
 		rpcrdma_ep_put(ep);
 }

@@ -185,11 +185,12 @@ void rpcrdma_requester_reply(struct rpc_xprt *xprt, struct rpcrdma_ep *ep,
  * Return: 0, -EAFNOSUPPORT or -ENOMEM (then nothing is left allocated).
  */
 int rpcrdma_xprt_format_addresses(struct rpc_xprt *xprt);
+/* Set the strings of the port again. Return 0 or -ENOMEM. */
+int rpcrdma_xprt_format_port(struct rpc_xprt *xprt);
 void rpcrdma_xprt_free_addresses(struct rpc_xprt *xprt);
 
-/* Print the "xprt: rdma" line of mountstats. @stats and @ep may be NULL. */
+/* Print the "xprt: rdma" line of mountstats. @ep may be NULL. */
 void rpcrdma_xprt_print_stats(struct rpc_xprt *xprt, struct seq_file *seq,
-			      const struct rpcrdma_requester_stats *stats,
 			      const struct rpcrdma_ep *ep);
 
 #endif /* RPCRDMA_REQUESTER_H */

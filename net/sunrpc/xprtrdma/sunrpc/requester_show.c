@@ -15,10 +15,19 @@ int rpcrdma_xprt_string(struct rpc_xprt *xprt, unsigned int which,
 {
 	va_list args;
 
+	kfree(xprt->address_strings[which]);
 	va_start(args, fmt);
 	xprt->address_strings[which] = kvasprintf(GFP_KERNEL, fmt, args);
 	va_end(args);
 	return xprt->address_strings[which] ? 0 : -ENOMEM;
+}
+
+int rpcrdma_xprt_format_port(struct rpc_xprt *xprt)
+{
+	u16 port = rpc_get_port((struct sockaddr *)&xprt->addr);
+
+	return rpcrdma_xprt_string(xprt, RPC_DISPLAY_PORT, "%u", port) ?:
+	       rpcrdma_xprt_string(xprt, RPC_DISPLAY_HEX_PORT, "%4hx", port);
 }
 
 int rpcrdma_xprt_format_addresses(struct rpc_xprt *xprt)
@@ -45,10 +54,7 @@ int rpcrdma_xprt_format_addresses(struct rpc_xprt *xprt)
 
 	rpc_ntop(sap, buf, sizeof(buf));
 	rc |= rpcrdma_xprt_string(xprt, RPC_DISPLAY_ADDR, "%s", buf);
-	rc |= rpcrdma_xprt_string(xprt, RPC_DISPLAY_PORT, "%u",
-				  rpc_get_port(sap));
-	rc |= rpcrdma_xprt_string(xprt, RPC_DISPLAY_HEX_PORT, "%4hx",
-				  rpc_get_port(sap));
+	rc |= rpcrdma_xprt_format_port(xprt);
 	if (rc) {
 		rpcrdma_xprt_free_addresses(xprt);
 		return -ENOMEM;
@@ -76,14 +82,12 @@ void rpcrdma_xprt_free_addresses(struct rpc_xprt *xprt)
  * this implementation does not have remain 0.
  */
 void rpcrdma_xprt_print_stats(struct rpc_xprt *xprt, struct seq_file *seq,
-			      const struct rpcrdma_requester_stats *stats,
 			      const struct rpcrdma_ep *ep)
 {
-	static const struct rpcrdma_requester_stats none;
+	const struct rpcrdma_requester_stats *stats =
+		&rpcrdma_xprt_requester(xprt)->stats;
 	long idle = 0;
 
-	if (!stats)
-		stats = &none;
 	if (xprt_connected(xprt))
 		idle = (long)(jiffies - xprt->last_used) / HZ;
 
