@@ -306,22 +306,13 @@ static struct rpcrdma_ep *rpcrdma_client_other(struct rpcrdma_client *client,
 	return rpcrdma_client_try(client, t);
 }
 
-/*
- * Mark the transport connected. Senders use the new connection already, and the changed
- * cookie shows sunrpc that it is a new one.
- */
+/* Senders use the new connection already; the changed cookie shows sunrpc that it is new. */
 static void rpcrdma_client_up(struct rpc_xprt *xprt)
 {
 	xprt->connect_cookie++;
 	xprt->stat.connect_count++;
 	xprt->stat.connect_time += (long)jiffies - xprt->stat.connect_start;
 	xprt_set_connected(xprt);
-}
-
-static void rpcrdma_client_down(struct rpc_xprt *xprt)
-{
-	++xprt->connect_cookie;
-	xprt_disconnect_done(xprt);
 }
 
 void rpcrdma_client_reconnect(struct rpcrdma_client *client, bool close)
@@ -371,7 +362,8 @@ void rpcrdma_client_reconnect(struct rpcrdma_client *client, bool close)
 			xprt_unlock_connect(xprt, client);
 			break;
 		case RPCRDMA_RECONNECT_DOWN:
-			rpcrdma_client_down(xprt);
+			++xprt->connect_cookie;
+			xprt_disconnect_done(xprt);
 			break;
 		case RPCRDMA_RECONNECT_END:
 			return;

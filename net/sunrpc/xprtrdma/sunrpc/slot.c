@@ -114,18 +114,6 @@ noinline void rpcrdma_req_take_back(struct rpcrdma_req *req)
 	rpcrdma_ep_put(ep);
 }
 
-/*
- * Clean up after an RPC. Its rpc_rqst is in no queue and not pinned. No peer can access
- * its memory afterwards. Sleeps, at most until the end of a connection's teardown; not
- * from an endpoint's upcall.
- */
-static void rpcrdma_req_reset(struct rpcrdma_req *req)
-{
-	WARN_ON_ONCE(!rpcrdma_xact_release(&req->rpc.x));
-	if (unlikely(req->ep))
-		rpcrdma_req_take_back(req);
-}
-
 /* Allocate a slot, which xprt->num_reqs already counts. */
 static struct rpcrdma_req *
 rpcrdma_requester_add_slot(struct rpcrdma_requester *r, gfp_t gfp)
@@ -344,12 +332,17 @@ int rpcrdma_requester_buf_alloc(struct rpc_task *task)
 }
 
 /*
- * The RPC may have ended in any way, for example by a signal. Its pages return to their
- * owner after this, so the peer must not access them any more.
+ * The RPC may have ended in any way, for example by a signal. Its rpc_rqst is in no queue
+ * and not pinned. Its pages return to their owner after this, so the peer must not access
+ * them any more. Sleeps, at most until the end of a connection's teardown.
  */
 void rpcrdma_requester_buf_free(struct rpc_task *task)
 {
-	rpcrdma_req_reset(rpcrdma_rqst_req(task->tk_rqstp));
+	struct rpcrdma_req *req = rpcrdma_rqst_req(task->tk_rqstp);
+
+	WARN_ON_ONCE(!rpcrdma_xact_release(&req->rpc.x));
+	if (unlikely(req->ep))
+		rpcrdma_req_take_back(req);
 }
 
 /* ---- The RPC of a slot ---- */

@@ -272,12 +272,6 @@ static __always_inline bool rpcrdma_recv_process(struct rpcrdma_ep *ep,
 	return false;
 }
 
-/* Schedule the fallback work item immediately. */
-static void rpcrdma_recv_work_schedule(struct rpcrdma_ep *ep)
-{
-	mod_delayed_work(rpcrdma_message_wq, &ep->recv_work, 0);
-}
-
 /* Do what the core has chosen, except to notify the transport. */
 static __always_inline void rpcrdma_recv_wakeup(struct rpcrdma_ep *ep,
 						enum rpcrdma_wakeup wakeup)
@@ -285,19 +279,10 @@ static __always_inline void rpcrdma_recv_wakeup(struct rpcrdma_ep *ep,
 	if (wakeup == RPCRDMA_WAKEUP_WORK)
 		queue_delayed_work(rpcrdma_message_wq, &ep->recv_work, 0);
 	else if (unlikely(wakeup == RPCRDMA_WAKEUP_EXPEDITE))
-		rpcrdma_recv_work_schedule(ep);
+		mod_delayed_work(rpcrdma_message_wq, &ep->recv_work, 0);
 	else if (wakeup == RPCRDMA_WAKEUP_FALLBACK)
 		queue_delayed_work(rpcrdma_message_wq, &ep->recv_work,
 				   msecs_to_jiffies(RPCRDMA_POLL_FALLBACK_MS) + 1);
-}
-
-/* Record the result of a successful completion. */
-static void rpcrdma_recv_completed(struct rpcrdma_recv *rv,
-				   const struct ib_wc *wc)
-{
-	rv->octets = wc->byte_len;
-	rv->inv_handle = wc->wc_flags & IB_WC_WITH_INVALIDATE ?
-			 wc->ex.invalidate_rkey : 0;
 }
 
 /*
@@ -319,10 +304,12 @@ static void rpcrdma_wc_recv(struct ib_cq *cq, struct ib_wc *wc)
 		vr->status = wc->status;
 		llist_add(&vr->core.arrived, &ep->rx_new);
 		if (!rpcrdma_ep_is_closing(ep))
-			rpcrdma_recv_work_schedule(ep);
+			rpcrdma_recv_wakeup(ep, RPCRDMA_WAKEUP_EXPEDITE);
 		return;
 	}
-	rpcrdma_recv_completed(&vr->core, wc);
+	vr->core.octets = wc->byte_len;
+	vr->core.inv_handle = wc->wc_flags & IB_WC_WITH_INVALIDATE ?
+			      wc->ex.invalidate_rkey : 0;
 	first = llist_add(&vr->core.arrived, &ep->rx_new);
 	wakeup = rpcrdma_arrival_wakeup(first, ep->ops->messages,
 					test_bit(0, &ep->rx_busy));

@@ -141,14 +141,6 @@ void rpcrdma_works_reap(struct work_struct *item)
 
 /* ---- Completions, in a softirq ---- */
 
-/* Record the first failure. A reader that finds ep->failure set also finds a status. */
-static void rpcrdma_note_failure(struct rpcrdma_ep *ep,
-				 enum ib_wc_status status, const char *reason)
-{
-	cmpxchg(&ep->failure_status, IB_WC_SUCCESS, status);
-	cmpxchg(&ep->failure, NULL, reason);
-}
-
 /*
  * Handle a failed Work Request; @reason says which one. The work ends in the teardown,
  * like all work posted after it, when the queue pair is idle: rxe completes work with
@@ -159,11 +151,16 @@ static noinline void rpcrdma_wc_failed(struct rpcrdma_ep *ep,
 				       const char *reason)
 {
 	trace_rpcrdma_wc_error(ep, status);
-	/* Failures after the first one are its consequence. */
-	if (status == IB_WC_WR_FLUSH_ERR)
+	/*
+	 * Failures after the first one are its consequence. A reader that finds ep->failure
+	 * set also finds a status.
+	 */
+	if (status == IB_WC_WR_FLUSH_ERR) {
 		WRITE_ONCE(ep->flushed, true);
-	else
-		rpcrdma_note_failure(ep, status, reason);
+	} else {
+		cmpxchg(&ep->failure_status, IB_WC_SUCCESS, status);
+		cmpxchg(&ep->failure, NULL, reason);
+	}
 	if (!rpcrdma_ep_is_closing(ep))
 		queue_work(rpcrdma_message_wq, &ep->reap_work);
 }
