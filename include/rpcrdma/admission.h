@@ -119,8 +119,8 @@ enum {
 	RPCRDMA_PENDING_FREE = 2,   /* free it: there are no references */
 	RPCRDMA_PENDING_DATA = 4,   /* notify the service of Calls */
 	RPCRDMA_PENDING_CLOSE = 8,  /* have the service close it */
-	RPCRDMA_PENDING_LAST =
-		16, /* the listener's last connection: wake the waiter */
+	/* the listener's last connection: free the listener if it has no other user */
+	RPCRDMA_PENDING_LAST = 16,
 };
 
 /**

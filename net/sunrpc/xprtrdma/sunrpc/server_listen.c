@@ -15,9 +15,9 @@
  * A connection begins as a wrapper around its endpoint. Until it is accepted, it
  * belongs to its listener, and is freed by the endpoint's upcall closed(). From then
  * on it belongs to sunrpc, and ends with the last reference to the svc_xprt
- * (server.c). A listener is freed by a work item that waits for the connections that
- * still belong to it. No step needs a service thread to make progress: this module's
- * own workqueues free the memory.
+ * (server.c). A listener is freed with sunrpc's last reference, or by the end of the last
+ * connection that belongs to it, whichever is later. No step needs a service thread to
+ * make progress.
  *
  * Errors
  *
@@ -51,10 +51,9 @@
 struct rpcrdma_svc_listener {
 	struct svc_xprt		xprt;
 	struct rpcrdma_listener	*listener;
-	wait_queue_head_t	wait;
-	struct work_struct	free_work;
 	/* Under rpcrdma_svc_accept_lock */
 	struct rpcrdma_admission admission;
+	bool			put;	/* sunrpc has no reference any more */
 };
 
 /*
@@ -111,16 +110,6 @@ static void rpcrdma_svc_opened(struct rpcrdma_ep *ep)
 	spin_unlock(&rpcrdma_svc_accept_lock);
 }
 
-/* Detach a connection from its listener, which may be waiting for the last one. */
-static void rpcrdma_svc_leave_listener(struct rpcrdma_svc_conn *conn, u32 todo)
-{
-	lockdep_assert_held(&rpcrdma_svc_accept_lock);
-	/* Wake under the lock, because the listener may be freed right after it. */
-	if (todo & RPCRDMA_PENDING_LAST)
-		wake_up_all(&conn->listener->wait);
-	conn->listener = NULL;
-}
-
 static void rpcrdma_svc_closed(struct rpcrdma_ep *ep)
 {
 	struct rpcrdma_svc_conn *conn = ep->priv;
@@ -133,9 +122,11 @@ static void rpcrdma_svc_closed(struct rpcrdma_ep *ep)
 	todo = rpcrdma_locked(&conn->lock,
 			      rpcrdma_admission_gone(l ? &l->admission : NULL,
 						     &conn->pending));
-	if (l)
-		rpcrdma_svc_leave_listener(conn, todo);
+	conn->listener = NULL;
+	if (l && !(l->put && todo & RPCRDMA_PENDING_LAST))
+		l = NULL;
 	spin_unlock(&rpcrdma_svc_accept_lock);
+	kfree(l);
 	if (todo & RPCRDMA_PENDING_FREE) {
 		rpcrdma_svc_conn_free(conn);
 		return;
@@ -336,15 +327,15 @@ static struct svc_xprt *rpcrdma_svc_accept(struct svc_xprt *xprt)
 	struct rpcrdma_svc_listener *l = to_svc_listener(xprt);
 	struct rpcrdma_svc_conn *conn = NULL;
 	struct rpcrdma_pending_conn *next;
-	u32 todo;
 
 	spin_lock(&rpcrdma_svc_accept_lock);
 	next = rpcrdma_admission_next(&l->admission);
 	if (next) {
 		conn = rpcrdma_svc_pending(next);
-		todo = rpcrdma_locked(&conn->lock,
-				      rpcrdma_admission_accept(&l->admission, next));
-		rpcrdma_svc_leave_listener(conn, todo);
+		spin_lock(&conn->lock);
+		rpcrdma_admission_accept(&l->admission, next);
+		spin_unlock(&conn->lock);
+		conn->listener = NULL;
 	}
 	if (!rpcrdma_admission_next(&l->admission))
 		clear_bit(XPT_CONN, &xprt->xpt_flags);
@@ -391,15 +382,17 @@ static void rpcrdma_svc_listener_stop(struct rpcrdma_svc_listener *l)
 	spin_unlock(&rpcrdma_svc_accept_lock);
 }
 
-static void rpcrdma_svc_listener_free_work(struct work_struct *work)
+/* Free a stopped listener, now or with its last connection. */
+static void rpcrdma_svc_listener_put(struct rpcrdma_svc_listener *l)
 {
-	struct rpcrdma_svc_listener *l =
-		container_of(work, struct rpcrdma_svc_listener, free_work);
+	bool idle;
 
-	wait_event(l->wait,
-		   rpcrdma_locked(&rpcrdma_svc_accept_lock,
-				  rpcrdma_admission_is_idle(&l->admission)));
-	kfree(l);
+	spin_lock(&rpcrdma_svc_accept_lock);
+	l->put = true;
+	idle = rpcrdma_admission_is_idle(&l->admission);
+	spin_unlock(&rpcrdma_svc_accept_lock);
+	if (idle)
+		kfree(l);
 }
 
 /*
@@ -425,8 +418,6 @@ static struct svc_xprt *rpcrdma_svc_create(struct svc_serv *serv,
 	l = kzalloc(sizeof(*l), GFP_KERNEL);
 	if (!l)
 		return ERR_PTR(-ENOMEM);
-	init_waitqueue_head(&l->wait);
-	INIT_WORK(&l->free_work, rpcrdma_svc_listener_free_work);
 	rpcrdma_admission_init(&l->admission);
 
 	rpcrdma_auth_listen(rpcrdma_settings_read().svc_host_auth);
@@ -446,7 +437,7 @@ static struct svc_xprt *rpcrdma_svc_create(struct svc_serv *serv,
 		 */
 		rpcrdma_svc_put_net(&l->xprt);
 		rpcrdma_svc_listener_stop(l);
-		queue_work(rpcrdma_svc_wq, &l->free_work);
+		rpcrdma_svc_listener_put(l);
 		return ERR_PTR(rc);
 	}
 	bound = rpcrdma_listener_addr(l->listener);
@@ -470,7 +461,7 @@ static void rpcrdma_svc_listener_detach(struct svc_xprt *xprt)
 
 static void rpcrdma_svc_listener_last_put(struct svc_xprt *xprt)
 {
-	queue_work(rpcrdma_svc_wq, &to_svc_listener(xprt)->free_work);
+	rpcrdma_svc_listener_put(to_svc_listener(xprt));
 }
 
 static const struct svc_xprt_ops rpcrdma_svc_listener_ops = {
