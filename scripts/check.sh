@@ -35,7 +35,7 @@
 #   wireshark   the patch for Wireshark's built-in dissector applies to its source, which
 #               is downloaded once, and compiles; only if it is named
 #   latency     the histograms of scripts/tools/bpftrace/, only if it is named
-#   signed      a kernel that loads only signed modules, with lockdown, and UEFI firmware
+#   signed      a kernel with lockdown, which loads only signed modules, and UEFI firmware
 #               with the module's key; needs the package ovmf, and only if it is named
 #   demo        "make demo", with few files
 #   cost        no operation costs more instructions than the committed figures

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# A kernel that loads only signed modules, first with module.sig_enforce, then with lockdown as
-# well, whose firmware has a key of this module. $RUN has the module unsigned, signed with
+# A kernel that loads only signed modules, first because of lockdown, then because of
+# module.sig_enforce as well, whose firmware has a key of this module. $RUN has the module unsigned, signed with
 # another key, and signed with this one.
 # shellcheck source-path=SCRIPTDIR disable=SC2086,SC2317
 set -u
@@ -53,16 +53,19 @@ unload()
 modprobe rdma_cm
 modprobe sunrpc
 mount -t securityfs securityfs /sys/kernel/security
+echo integrity >/sys/kernel/security/lockdown
+denied="Operation not permitted"
+restricted="Lockdown: insmod: unsigned module loading is restricted"
+t lockdown.unsigned 30 refused unsigned "$denied" "$restricted"
+t lockdown.other-key 30 refused other "$denied" "$restricted"
+t lockdown.signed 30 loads
+t lockdown.unload 30 rmmod rpcrdma
 echo 1 >/sys/module/module/parameters/sig_enforce
 rejected="Key was rejected by service"
 t enforce.unsigned 30 refused unsigned "$rejected" "Loading of unsigned module is rejected"
 t enforce.other-key 30 refused other "$rejected" "Loading of module with unavailable key is rejected"
 t enforce.signed 30 loads
-t enforce.unload 30 rmmod rpcrdma
-echo integrity >/sys/kernel/security/lockdown
-t lockdown.unsigned 30 refused unsigned "$rejected" "Loading of unsigned module is rejected"
-t lockdown.signed 30 loads
-t lockdown.server 120 bring_up
-t lockdown.mount 120 mounted
-t lockdown.unload 60 unload
+t enforce.server 120 bring_up
+t enforce.mount 120 mounted
+t enforce.unload 60 unload
 end_of_run
