@@ -63,8 +63,7 @@ PATH=$PATH:/usr/sbin:/sbin
 
 levels=("$@")
 # The longest levels begin first.
-[ ${#levels[@]} -gt 0 ] || levels=(engine e2e interop kernels demo cost boot \
-	e2e-debug kunit hostile-server hostile capture build packages simulation)
+[ ${#levels[@]} -gt 0 ] || levels=(engine e2e interop kernels demo cost boot e2e-debug kunit hostile-server hostile capture build packages simulation)
 
 # Where each level's results are kept for the page at the end
 report=$(mktemp -d)
