@@ -529,6 +529,63 @@ static void data_few_mrs_closed(struct kunit *test)
 	loop_buf_free(&arg);
 }
 
+static void data_was_read(struct rpcrdma_rw *rw, bool ok)
+{
+}
+
+/*
+ * While a transfer waits for MRs, the fast path for Reads takes none: it would keep the
+ * MR that the first transfer in the queue needs.
+ */
+static void data_read_waits_its_turn(struct kunit *test)
+{
+	struct loop_pair *pair = loop_open(test);
+	struct loop_side *c = &pair->client, *s = &pair->server;
+	struct loop_rpc *rpcs = loop_rpcs(test, 2);
+	struct loop_buf arg, own;
+	struct rpcrdma_recv *rv;
+	struct rpcrdma_rw *rw;
+	int i;
+
+	KUNIT_ASSERT_EQ(test, loop_buf_alloc(&arg, 0, 300), 0);
+	KUNIT_ASSERT_EQ(test, loop_buf_alloc(&own, 0, 300), 0);
+	loop_buf_fill(&arg, 0);
+	s->hold_calls = true;
+	for (i = 0; i < 2; i++) {
+		loop_rpc_init(&rpcs[i], &arg, NULL);
+		KUNIT_ASSERT_EQ(test, loop_rpc_send(c, &rpcs[i]), 0);
+	}
+	KUNIT_ASSERT_TRUE(test, loop_wait_until(s, READ_ONCE(s->nr_held) == 2));
+	WRITE_ONCE(s->hold_calls, false);
+
+	loop_reads_at_most = 1;
+	rv = list_first_entry(&s->held, struct rpcrdma_recv, list);
+	rw = rpcrdma_rw_alloc(s->ep, DMA_FROM_DEVICE, 0, 0, GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, rw);
+	KUNIT_ASSERT_EQ(test, rpcrdma_rw_add(rw, &rv->rx.lists,
+					     &rv->rx.lists.reads[0], 0, own.ext,
+					     own.nr_ext, 0, 300), 0);
+	loop_release(s, 1);
+	KUNIT_EXPECT_EQ(test, READ_ONCE(s->ep->core.rw.pool.waiting), 1U);
+
+	/* Another MR becomes free, and the queue has not been retried yet. */
+	loop_reads_at_most = 2;
+	rv = list_first_entry(&s->held, struct rpcrdma_recv, list);
+	KUNIT_EXPECT_FALSE(test, rpcrdma_rw_read_one(rv, &rv->rx.lists.reads[0],
+						     own.pages, GFP_KERNEL,
+						     data_was_read, NULL));
+	loop_release(s, 1);
+	rpcrdma_rw_free(rw);
+	for (i = 0; i < 2; i++) {
+		KUNIT_EXPECT_EQ(test, loop_rpc_wait(c, &rpcs[i]), 0);
+		loop_rpc_end(c, &rpcs[i]);
+	}
+	loop_check_idle(test, c);
+	loop_check_idle(test, s);
+	loop_buf_free(&own);
+	loop_buf_free(&arg);
+}
+
 enum {
 	DATA_ITEM = 5000,
 	DATA_REST = 100,	/* bytes after the item */
@@ -657,6 +714,7 @@ static struct kunit_case data_cases[] = {
 	KUNIT_CASE(data_no_registration),
 	KUNIT_CASE(data_few_read_mrs),
 	KUNIT_CASE(data_few_mrs_closed),
+	KUNIT_CASE(data_read_waits_its_turn),
 	{}
 };
 

@@ -290,6 +290,12 @@ rpcrdma_rw_one(struct rpcrdma_ep *ep, enum dma_data_direction dir,
 	if (unlikely(!rw))
 		return NULL;
 	part = rw->first;
+	/*
+	 * If others wait for MRs, it waits, too. Nothing may be prepared then: the queue
+	 * prepares the whole transfer, and those before this one need the MRs.
+	 */
+	if (unlikely(rw->core.claim.waits))
+		goto out_free;
 	nents = rpcrdma_sg_of_pages(pages, at, length, ep->max_element,
 				    part->sg);
 	if (unlikely(!nents))
