@@ -82,6 +82,7 @@ struct rpcrdma_ep_control {
 struct rpcrdma_ep_sizes {
 	u32	ep, send, recv;
 	u32	stream;			/* of one message, without its payload */
+	u32	page;			/* of the host */
 };
 
 /**

@@ -55,9 +55,23 @@ enum {
 };
 
 /**
+ * rpcrdma_buffer_octets() - get the memory that the host allocates for a buffer
+ * @page: bytes of a page of the host
+ * @octets: bytes of the buffer
+ *
+ * Return: bytes, a power of two up to a page, and whole pages above.
+ */
+static inline u32 rpcrdma_buffer_octets(u32 page, u32 octets)
+{
+	if (octets > page)
+		return (octets + page - 1) & ~(page - 1);
+	return octets > 1 ? 1U << (32 - __builtin_clz(octets - 1)) : octets;
+}
+
+/**
  * rpcrdma_core_recv_cost() - get the charge for a Receive
  * @own: bytes of the host's structure
- * @octets: bytes of the Receive's buffer
+ * @octets: bytes that the Receive's buffer occupies
  *
  * One Receive exists for each outstanding Call. Its Reply may need a buffer of the same
  * size, which is charged, too.

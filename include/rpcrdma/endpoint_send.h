@@ -124,6 +124,7 @@ struct rpcrdma_ep_core {
 	struct list_head	all_recvs;
 	u32			nr_recvs;
 	u32			recv_size;	/* bytes of the host's structure */
+	u32			page_size;	/* of the host */
 	u32			bufs_owed;	/* charged in excess of nr_recvs */
 	struct rpcrdma_ep_arrivals arrivals;
 	struct rpcrdma_mrs	mrs;		/* under the lock for MRs */

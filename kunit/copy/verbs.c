@@ -31,6 +31,7 @@ void (*loop_before_destroy)(void);
 static atomic_t loop_in_setup;
 static DECLARE_WAIT_QUEUE_HEAD(loop_crowd_wait);
 unsigned int loop_max_send_wr[2];
+unsigned int loop_largest_order = LOOP_ANY_ORDER;
 int loop_reads_at_most;
 atomic_t loop_reads_refused;
 static atomic_t loop_reads;
@@ -448,6 +449,33 @@ static void *loop_kmalloc_node(size_t size, gfp_t gfp, int node)
 	return loop_fault() ? NULL : kmalloc_node(size, gfp, node);
 }
 
+/* Fail if memory is fragmented, unless the kernel would retry until it is not. */
+static struct page *loop_alloc_pages(int node, gfp_t gfp, unsigned int order)
+{
+	bool retries = (gfp & (__GFP_DIRECT_RECLAIM | __GFP_NORETRY)) ==
+		       __GFP_DIRECT_RECLAIM;
+	struct page *page;
+
+	if (order > loop_largest_order && !retries)
+		return NULL;
+	page = loop_fault() ? NULL : alloc_pages_node(node, gfp, order);
+	if (page)
+		atomic64_add(PAGE_SIZE << order, &loop_balance.buffers);
+	return page;
+}
+
+static void loop_free_page(struct page *page)
+{
+	atomic64_sub(PAGE_SIZE, &loop_balance.buffers);
+	__free_page(page);
+}
+
+static void loop_free_pages_exact(void *p, size_t size)
+{
+	atomic64_sub(PAGE_ALIGN(size), &loop_balance.buffers);
+	free_pages_exact(p, size);
+}
+
 static void *loop_kmalloc_array(size_t n, size_t size, gfp_t gfp)
 {
 	return loop_fault() ? NULL : kmalloc_array(n, size, gfp);
@@ -588,11 +616,17 @@ static void loop_note_reserves(const char *function)
 #undef kmem_cache_zalloc
 #undef kzalloc
 #undef kmalloc_node
+#undef alloc_pages_node
+#undef __free_page
+#undef free_pages_exact
 #undef kmalloc_array
 #undef kvmalloc
 #define kzalloc(size, gfp)		loop_kzalloc(size, gfp)
 #define kmem_cache_zalloc(cache, gfp)	loop_cache_zalloc(cache, gfp)
 #define kmalloc_node(size, gfp, node)	loop_kmalloc_node(size, gfp, node)
+#define alloc_pages_node(node, gfp, order)	loop_alloc_pages(node, gfp, order)
+#define __free_page(page)		loop_free_page(page)
+#define free_pages_exact(p, size)	loop_free_pages_exact(p, size)
 #define kmalloc_array(n, size, gfp)	loop_kmalloc_array(n, size, gfp)
 #define kvmalloc(size, gfp)		loop_kvmalloc(size, gfp)
 
@@ -600,6 +634,7 @@ static void loop_note_reserves(const char *function)
 /* define_trace.h leaves CREATE_TRACE_POINTS defined. */
 #undef CREATE_TRACE_POINTS
 #include "../../net/sunrpc/xprtrdma/verbs/charge.c"
+#include "../../net/sunrpc/xprtrdma/verbs/buffer.c"
 #include "../../net/sunrpc/xprtrdma/verbs/sq.c"
 #include "../../net/sunrpc/xprtrdma/verbs/extent.c"
 #include "../../net/sunrpc/xprtrdma/verbs/frwr.c"

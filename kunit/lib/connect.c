@@ -113,6 +113,7 @@ void loop_check_gone(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, atomic_read(&loop_balance.rws), 0);
 	KUNIT_EXPECT_EQ(test, atomic_read(&loop_balance.maps), 0);
 	KUNIT_EXPECT_EQ(test, atomic64_read(&loop_balance.octets), 0LL);
+	KUNIT_EXPECT_EQ(test, atomic64_read(&loop_balance.buffers), 0LL);
 	KUNIT_EXPECT_EQ(test, atomic_read(&loop_misuse), 0);
 	KUNIT_EXPECT_EQ(test, atomic_read(&loop_double_inv), 0);
 	KUNIT_EXPECT_EQ(test, loop_valid_handles(), 0U);
@@ -145,6 +146,7 @@ void loop_disconnect(struct kunit *test, struct loop_pair *pair)
 	loop_mute = 0;
 	loop_unpostable = 0;
 	loop_reads_at_most = 0;
+	loop_largest_order = LOOP_ANY_ORDER;
 	memset(loop_max_send_wr, 0, sizeof(loop_max_send_wr));
 
 	loop_check_gone(test);

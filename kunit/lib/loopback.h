@@ -26,6 +26,7 @@
 
 enum {
 	LOOP_WAIT_S = 60,	/* emulated machines are slow */
+	LOOP_ANY_ORDER = 32,
 };
 
 /* Poll for a condition that no upcall reports. True if the condition is met in time. */
@@ -44,6 +45,7 @@ struct loop_balance {
 	atomic_t	rws;		/* rdma_rw contexts */
 	atomic_t	maps;		/* DMA mappings, single and scatterlist */
 	atomic64_t	octets;		/* bytes mapped by these */
+	atomic64_t	buffers;	/* bytes of buffers larger than a page */
 };
 extern struct loop_balance loop_balance;
 
@@ -89,6 +91,8 @@ extern bool loop_removal_in_setup;
 extern void (*loop_before_destroy)(void);
 /* Maximum depth of the Send Queue of a server [0] and a client [1]; 0: no limit */
 extern unsigned int loop_max_send_wr[2];
+/* Order of the largest block that memory is available for, as if it was fragmented */
+extern unsigned int loop_largest_order;
 /*
  * Maximum number of rdma_rw contexts for Reads, 0: no limit; and how often a context
  * was refused because of it

@@ -130,6 +130,7 @@ bool crowd::join(connection &c, u32 number)
 		.send = 200,
 		.recv = 1680,
 		.stream = 12 * KIB,
+		.page = 4 * KIB,
 	};
 
 	c.at_server = std::make_unique<endpoint>(w_, params(false, number),

@@ -52,6 +52,7 @@ endpoint::endpoint(world &w, const endpoint_params &p, upcalls &ops,
 	  name{ name }, w_{ w }, ops_{ ops }
 {
 	rpcrdma_core_init(this);
+	page_size = params.page_octets();
 	life.client = params.cfg.client;
 	settings_ = settings_of(params);
 	control.params = &settings_;
@@ -540,9 +541,9 @@ void endpoint::check_charges()
 
 		alike &= !size || size == rv->size;
 		size = rv->size;
-		octets += 2 * u64{ rv->size };
+		octets += 2 * u64{ rpcrdma_buffer_octets(page_size, size) };
 	}
-	octets += u64{ bufs_owed } * size;
+	octets += u64{ bufs_owed } * rpcrdma_buffer_octets(page_size, size);
 	if (params.memory && alike &&
 	    account.held[RPCRDMA_QUOTA_BUFFERS] != octets)
 		w_.complain(std::string(name) +

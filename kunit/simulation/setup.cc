@@ -252,8 +252,9 @@ void network::bound_memory()
 					  16 << 10 };
 	choices &c = w_.choose;
 	const rpcrdma_conn_config &cfg = setup_.server.cfg;
-	const u64 buffer =
-		std::max<u32>(RPCRDMA_V2_DEFAULT_INLINE, cfg.props.rbsiz);
+	const u64 buffer = rpcrdma_buffer_octets(
+		setup_.server.page_octets(),
+		std::max<u32>(RPCRDMA_V2_DEFAULT_INLINE, cfg.props.rbsiz));
 	const u64 free = shared[c.below(std::size(shared))];
 	/*
 	 * The memory suffices only for one thread, and for one Reply that waits

@@ -299,13 +299,43 @@ TEST_F(EndpointSends, AnIdleConnectionIsNotClosed)
 	EXPECT_EQ(port.closing, nullptr);
 }
 
+/* A buffer is charged as the memory that the host allocates for it. */
+TEST_F(Endpoint, AConnectionReservesWhatItsBuffersOccupy)
+{
+	const rpcrdma_ep_sizes sizes = { 4096, 256, 512, 256, 4096 };
+	const struct {
+		u32 setting, octets;
+	} cases[] = { { 4096, 4096 },	{ 5000, 8192 },	  { 16384, 16384 },
+		      { 16385, 20480 }, { 20480, 20480 }, { 65536, 65536 } };
+	rpcrdma_quota_account first = {};
+	rpcrdma_settings settings = {};
+	const rpcrdma_quota all = {};
+
+	settings.svc_max_requests = 64;
+	for (const auto &one : cases) {
+		rpcrdma_quota_account account = {};
+
+		settings.svc_max_req_size = one.setting;
+		rpcrdma_server_params(&settings, &params);
+		rpcrdma_core_reserve(&all, &account, &params, &sizes, 4096);
+		if (!first.fixed)
+			first = account;
+		EXPECT_EQ(account.fixed, first.fixed);
+		EXPECT_EQ(account.share[RPCRDMA_QUOTA_BUFFERS] -
+				  first.share[RPCRDMA_QUOTA_BUFFERS],
+			  5 * 2 * u64{ one.octets - 4096 });
+	}
+	EXPECT_EQ(rpcrdma_buffer_octets(65536, 16385), 32768u);
+	EXPECT_EQ(rpcrdma_buffer_octets(65536, 16384), 16384u);
+}
+
 /*
  * A device that reads into MRs only has one for each segment that is announced, whatever
  * the settings, if memory is tight, and with shorter queues than requested.
  */
 TEST_F(Endpoint, ThereAreMrsForAllAnnouncedSegments)
 {
-	const rpcrdma_ep_sizes sizes = { 4096, 256, 512, 256 };
+	const rpcrdma_ep_sizes sizes = { 4096, 256, 512, 256, 4096 };
 	rpcrdma_settings settings = {};
 
 	settings.svc_max_bc_requests = 16;

@@ -97,6 +97,7 @@ int rpcrdma_ep_quota_attach(struct rpcrdma_ep *ep, u64 limit, u32 message)
 		.recv	= sizeof(struct verbs_recv),
 		/* Plus the partially filled pages at both ends of a message */
 		.stream	= sizeof(struct rpcrdma_stream) + 2 * PAGE_SIZE,
+		.page	= PAGE_SIZE,
 	};
 	struct rpcrdma_quota_change change = {
 		.what = RPCRDMA_QUOTA_ATTACH,

@@ -82,6 +82,7 @@ struct rpcrdma_ep *rpcrdma_ep_alloc(bool client)
 	rpcrdma_core_init(&ep->core);
 	ep->core.control.params = &ep->params;
 	ep->core.recv_size = sizeof(struct verbs_recv);
+	ep->core.page_size = PAGE_SIZE;
 	INIT_DELAYED_WORK(&ep->open_timer, rpcrdma_ep_overdue);
 	INIT_DELAYED_WORK(&ep->exposed_work, rpcrdma_exposed_overdue);
 	init_llist_head(&ep->rx_new);

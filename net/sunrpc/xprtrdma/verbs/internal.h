@@ -121,28 +121,20 @@ void rpcrdma_ep_failed(struct rpcrdma_ep *ep, enum ib_wc_status status,
  */
 void rpcrdma_ep_write_space(struct rpcrdma_ep *ep);
 
-/* ---- charge.c ---- */
+/* ---- buffer.c ---- */
 
 /*
  * Allocate a buffer of @size bytes for messages, near the device, and map it; *@addr is
- * its DMA address. The caller unmaps it and frees it with kfree().
+ * its DMA address. The caller unmaps it and frees it with rpcrdma_buffer_free().
  * Context: any context that @gfp allows.
  * Return: the buffer, or NULL if out of memory.
  */
-static inline void *rpcrdma_buffer_create(struct rpcrdma_ep *ep, u32 size,
-					  enum dma_data_direction dir,
-					  gfp_t gfp, u64 *addr)
-{
-	void *buf = kmalloc_node(size, gfp, ep->device_node);
+void *rpcrdma_buffer_create(struct rpcrdma_ep *ep, u32 size,
+			    enum dma_data_direction dir, gfp_t gfp, u64 *addr);
+/* Free a buffer of @size bytes that is not mapped. @buf may be NULL. */
+void rpcrdma_buffer_free(void *buf, u32 size);
 
-	if (!buf)
-		return NULL;
-	*addr = ib_dma_map_single(ep->device, buf, size, dir);
-	if (likely(!ib_dma_mapping_error(ep->device, *addr)))
-		return buf;
-	kfree(buf);
-	return NULL;
-}
+/* ---- charge.c ---- */
 
 void rpcrdma_quota_exit(void);
 

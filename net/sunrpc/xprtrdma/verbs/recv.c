@@ -171,7 +171,7 @@ void rpcrdma_port_recv_shrink(struct rpcrdma_recv *rv)
 void rpcrdma_port_recv_free(struct rpcrdma_recv *rv)
 {
 	rpcrdma_port_recv_shrink(rv);
-	kfree(rv->buf);
+	rpcrdma_buffer_free(rv->buf, rv->size);
 	kmem_cache_free(rpcrdma_recv_cache, verbs_recv_of(rv));
 }
 

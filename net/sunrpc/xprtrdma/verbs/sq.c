@@ -235,7 +235,7 @@ void rpcrdma_port_buffer_free(struct rpcrdma_ep_core *core, void *buf, u64 addr,
 {
 	ib_dma_unmap_single(rpcrdma_ep_of(core)->device, addr, size,
 			    DMA_TO_DEVICE);
-	kfree(buf);
+	rpcrdma_buffer_free(buf, size);
 }
 
 struct rpcrdma_send *rpcrdma_port_send(struct rpcrdma_ep_core *core, u32 number)
@@ -308,11 +308,14 @@ void rpcrdma_sends_unmap(struct rpcrdma_ep *ep)
 
 void rpcrdma_sends_free(struct rpcrdma_ep *ep)
 {
+	struct rpcrdma_send *s;
 	u32 i;
 
-	for (i = 0; i < ep->core.sends_made; i++)
-		if (rpcrdma_send_has_own(&ep->send_ring[i].core))
-			kfree(ep->send_ring[i].core.buf);
-	kfree(ep->core.control_bufs);
+	for (i = 0; i < ep->core.sends_made; i++) {
+		s = &ep->send_ring[i].core;
+		if (rpcrdma_send_has_own(s))
+			rpcrdma_buffer_free(s->buf, s->size);
+	}
+	rpcrdma_buffer_free(ep->core.control_bufs, RPCRDMA_CONTROL_BUFS);
 	kvfree(ep->send_ring);
 }

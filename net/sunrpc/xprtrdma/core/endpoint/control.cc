@@ -365,7 +365,8 @@ void rpcrdma_core_reserve(const struct rpcrdma_quota *all,
 	const u64 sends = u64{ p->sends } + RPCRDMA_CONTROL_SENDS + 1;
 	const u64 recvs = rpcrdma_window_receives(
 		p->first_window ? p->first_window : p->window);
-	const u32 octets = max_u32(p->recv_size, RPCRDMA_V2_DEFAULT_INLINE);
+	const u32 octets = rpcrdma_buffer_octets(
+		sizes->page, max_u32(p->recv_size, RPCRDMA_V2_DEFAULT_INLINE));
 	/* The handshake that a client may begin */
 	const u64 auth = p->auth ? sizeof(struct rpcrdma_hostauth) : 0;
 

@@ -130,11 +130,17 @@ void make_recvs(rpcrdma_ep_core *core, u32 count, recvs_made *made)
 	}
 }
 
+/* Return the memory that a buffer of @octets bytes occupies. */
+u32 occupied(const rpcrdma_ep_core *core, u32 octets)
+{
+	return rpcrdma_buffer_octets(core->page_size, octets);
+}
+
 /* Allocate what there is memory for, and charge it. The teardown is held off. */
 void charge_and_make(rpcrdma_ep_core *core, recvs_made *made)
 {
-	const u64 cost =
-		rpcrdma_core_recv_cost(core->recv_size, made->want.octets);
+	const u64 cost = rpcrdma_core_recv_cost(
+		core->recv_size, occupied(core, made->want.octets));
 	const u32 fit = rpcrdma_port_charge(core, RPCRDMA_QUOTA_BUFFERS, cost,
 					    made->want.count);
 
@@ -183,7 +189,8 @@ bool recvs_round(rpcrdma_ep_core *core)
  */
 void free_surplus(rpcrdma_ep_core *core, rpcrdma_recv *rv)
 {
-	const u32 octets = rv->size, owed = core->bufs_owed + 1;
+	const u32 octets = occupied(core, rv->size);
+	const u32 owed = core->bufs_owed + 1;
 	u32 bufs = 0;
 
 	list_remove(&rv->all);

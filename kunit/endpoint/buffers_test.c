@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The endpoint: memory of buffers that are larger than a page. It is no more than what is
+ * charged, and if it is fragmented, buffers are smaller.
+ */
+#include "endpoint.h"
+
+/* Return the bytes of memory of a buffer for @size bytes, or 0 if kmalloc() has it. */
+static u64 buffers_octets(u32 size)
+{
+	return size > PAGE_SIZE ? PAGE_ALIGN(size) : 0;
+}
+
+/* Check the charge for the buffers of an end, and return the memory of all that it has. */
+static u64 buffers_check(struct kunit *test, struct loop_side *side, u32 size)
+{
+	struct rpcrdma_quota_account memory;
+	struct rpcrdma_ep *ep = side->ep;
+	u64 charge = sizeof(struct verbs_recv) +
+		     2 * (buffers_octets(size) ?: roundup_pow_of_two(size));
+
+	rpcrdma_ep_memory(ep, &memory);
+	KUNIT_EXPECT_EQ(test, memory.held[RPCRDMA_QUOTA_BUFFERS],
+			ep->core.nr_recvs * charge);
+	KUNIT_EXPECT_LE(test, ep->core.send_bufs, ep->core.nr_recvs);
+	return (ep->core.nr_recvs + ep->core.send_bufs) * buffers_octets(size) +
+	       buffers_octets(RPCRDMA_CONTROL_BUFS);
+}
+
+static void buffers_size(struct loop_pair *pair, u32 size)
+{
+	pair->client_params.send_size = size;
+	pair->client_params.recv_size = size;
+	pair->server_params.send_size = size;
+	pair->server_params.recv_size = size;
+}
+
+/* Send @len bytes inline in both directions. */
+static void buffers_use(struct kunit *test, struct loop_pair *pair, u32 len)
+{
+	KUNIT_EXPECT_EQ(test, loop_an_rpc(&pair->client, 0, 0, 0, PAGE_SIZE, len, len),
+			0);
+	loop_check_idle(test, &pair->client);
+	loop_check_idle(test, &pair->server);
+}
+
+/* What is allocated is what is charged, whatever the size. */
+static void buffers_exact(struct kunit *test)
+{
+	const u32 sizes[] = { 20480, 3 * PAGE_SIZE, 2 * PAGE_SIZE + 1024, 65536 };
+	struct loop_pair *pair = test->priv;
+	unsigned int i;
+	u64 octets;
+
+	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
+		if (sizes[i] <= PAGE_SIZE || sizes[i] > 65536)
+			continue;
+		buffers_size(pair, sizes[i]);
+		loop_open(test);
+		buffers_use(test, pair, sizes[i] - 1024);
+		octets = buffers_check(test, &pair->client, sizes[i]);
+		octets += buffers_check(test, &pair->server, sizes[i]);
+		KUNIT_EXPECT_EQ(test, atomic64_read(&loop_balance.buffers), octets);
+		loop_disconnect(test, pair);
+	}
+}
+
+/* Without larger blocks of memory than of @order, a connection has smaller buffers. */
+static void buffers_fragmented_at(struct kunit *test, unsigned int order, u32 octets)
+{
+	struct loop_pair *pair = test->priv;
+	struct rpcrdma_props *props;
+	u64 all;
+
+	buffers_size(pair, 20480);
+	loop_largest_order = order;
+	loop_open(test);
+	props = &pair->client.ep->core.conn.cfg.props;
+	KUNIT_EXPECT_EQ(test, props->sbsiz, octets);
+	KUNIT_EXPECT_EQ(test, props->rbsiz, octets);
+	buffers_use(test, pair, 3000);
+	buffers_use(test, pair, 19000);
+	all = buffers_check(test, &pair->client, octets);
+	all += buffers_check(test, &pair->server, octets);
+	KUNIT_EXPECT_EQ(test, atomic64_read(&loop_balance.buffers), all);
+	loop_disconnect(test, pair);
+}
+
+static void buffers_fragmented(struct kunit *test)
+{
+	buffers_fragmented_at(test, 0, 4096);
+}
+
+static struct kunit_case buffers_cases[] = {
+	KUNIT_CASE(buffers_exact),
+	KUNIT_CASE(buffers_fragmented),
+	{}
+};
+
+static struct kunit_suite buffers_suite = {
+	.name		= "rpcrdma_ep_buffers",
+	.suite_init	= loop_mem_suite_init,
+	.suite_exit	= loop_suite_exit,
+	.init		= loop_test_init,
+	.exit		= loop_test_exit,
+	.test_cases	= buffers_cases,
+};
+
+kunit_test_suite(buffers_suite);
