@@ -12,7 +12,8 @@
 #   --uml              run the kernel that scripts/uml-kernel.sh builds: at this
 #                      machine's own speed, without QEMU
 #   --kernel DIR       boot the stock kernel that scripts/stock-kernel.sh left there;
-#                      one for arm64 runs on an emulated machine of that architecture
+#                      one for arm64 or powerpc64le runs on an emulated machine of
+#                      that architecture
 #   --module M         the module to install under updates/ in the guest: the path
 #                      of a .ko file, which must have been built for the
 #                      guest's kernel, or "in-tree" for none, so that the
@@ -107,6 +108,7 @@ emulator=qemu-system-x86_64 busybox=busybox strip=strip output=ttyS1
 case ${arch:=amd64} in
 amd64) ;;
 arm64) emulator=qemu-system-aarch64 strip=aarch64-linux-gnu-strip output=ttyS0 ;;
+powerpc) emulator=qemu-system-ppc64 strip=powerpc64le-linux-gnu-strip output=hvc1 ;;
 *) fail "no machine for $arch" ;;
 esac
 # Another architecture is emulated in full, at about a third of the speed.
@@ -152,7 +154,7 @@ smp=${smp:-2}
 if [ "$arch" = amd64 ]; then
 	root=${GUEST_ROOT:-$("$here/scripts/guest-root.sh")} || fail "no root file system for a guest"
 else
-	root=$("$here/scripts/guest-root.sh" "$arch") || fail "no root file system for a guest of $arch"
+	root=$("$here/scripts/guest-root.sh" "${arch/powerpc/ppc64el}") || fail "no root file system for a guest of $arch"
 	busybox=$root/bin/busybox
 fi
 
@@ -265,7 +267,8 @@ fi
 # needs a third less of the host's time. The counts of instructions do not change.
 if [ "$arch" != amd64 ]; then
 	# Pointer authentication as specified is slow to emulate.
-	cpu=${cpu:-max,pauth-impdef=on}
+	[ "$arch" != arm64 ] || cpu=${cpu:-max,pauth-impdef=on}
+	[ "$arch" != powerpc ] || cpu=${cpu:-power9}
 	append="mitigations=off $append"
 elif [ $kind != uml ] && [ $icount = no ] && [ "$accel" != kvm ]; then
 	cpu=${cpu:-max,erms=off,fsrm=off,la57=off}
@@ -287,6 +290,10 @@ boot_qemu()
 		hardware=(-machine virt -serial "file:$run/console.log"
 			  -chardev "file,id=output,path=$run/output.log" -device "pci-serial,chardev=output")
 		console=ttyAMA0
+	elif [ "$arch" = powerpc ]; then
+		# The emulator has none of the mitigations that this machine offers by default.
+		hardware[1]=pseries,cap-cfpc=broken,cap-sbbc=broken,cap-ibs=broken,cap-ccf-assist=off
+		console=hvc0
 	fi
 	exec "$emulator" "${hardware[@]}" \
 		-accel "$accel" -cpu "$cpu" -smp "$smp" -m "$mem" \

@@ -33,8 +33,9 @@ check=(ccache g++ cmake pkg-config libgtest-dev clang libclang-rt-14-dev clang-f
        linux-source-6.1 xz-utils bc bison flex libelf-dev libssl-dev
        lintian rpmlint man-db openssl debootstrap debian-archive-keyring pahole zstd
        systemd udev nftables iputils-ping tshark bpftrace libglib2.0-dev)
-# A big-endian processor, and guests of arm64
-matrix=(g++-s390x-linux-gnu qemu-user-static qemu-system-arm libc6-dev-arm64-cross)
+# A big-endian processor, and guests of arm64 and of powerpc64le, which has pages of 64 KiB
+matrix=(g++-s390x-linux-gnu qemu-user-static qemu-system-arm libc6-dev-arm64-cross
+	qemu-system-ppc gcc-12-powerpc64le-linux-gnu g++-12-powerpc64le-linux-gnu libc6-dev-ppc64el-cross)
 
 # The release is clang_release of lib.sh.
 clang=("clang-$clang_release" "lld-$clang_release" "llvm-$clang_release" make flex bison bc libelf-dev libssl-dev

@@ -14,8 +14,8 @@
 #   scripts/stock-kernel.sh SUITE[:FLAVOUR]
 #
 #   SUITE     e.g. bookworm-backports, trixie, trixie-security, sid
-#   FLAVOUR   of the kernel, e.g. rt-amd64, arm64, arm64-16k; default: amd64.
-#             Kernels of arm64 are for builds with this system's cross compiler.
+#   FLAVOUR   of the kernel, e.g. rt-amd64, arm64, arm64-16k, powerpc64le; default: amd64.
+#             Kernels of other architectures are for builds with this system's cross compilers.
 #
 # If this system lacks the tools of the suite, modules are built in a system of that suite,
 # which debootstrap creates in the cache; this needs root. The archive is the one
@@ -30,8 +30,11 @@ here=$(cd "$(dirname "$0")/.." && pwd)
 suite=${1%%:*}
 flavour=amd64
 [[ $1 != *:* ]] || flavour=${1#*:}
-arch=amd64
-[[ $flavour != arm64* ]] || arch=arm64
+arch=amd64 make_args=()
+case $flavour in
+arm64*) arch=arm64 make_args=(ARCH=arm64 CROSS_COMPILE=aarch64-linux-gnu-) ;;
+powerpc64le*) arch=ppc64el make_args=(ARCH=powerpc CROSS_COMPILE=powerpc64le-linux-gnu-) ;;
+esac
 codename=${suite%%-*}
 dir=$CACHE/kernels/${1/:/.}
 PATH=$PATH:/usr/sbin:/sbin
@@ -92,9 +95,9 @@ if [ $arch != amd64 ]; then
 		{ tail -n 5 "$log" >&2; die "${packages[*]} cannot be fetched from $suite"; }
 	dpkg-deb --fsys-tarfile "$apt"/archives/*.deb | tar -C "$dir/root" --keep-directory-symlink -xf - >>"$log" 2>&1
 	rm -f "$apt"/archives/*.deb
-	printf '%s\n' "ARCH=$arch" CROSS_COMPILE=aarch64-linux-gnu- >"$dir/make-args"
+	printf '%s\n' "${make_args[@]}" >"$dir/make-args"
 fi
-for p in "boot/vmlinuz-$kver" "lib/modules/$kver/vmlinuz"; do
+for p in "boot/vmlinux-$kver" "boot/vmlinuz-$kver" "lib/modules/$kver/vmlinuz"; do
 	[ ! -r "$dir/root/$p" ] || ln -sf "root/$p" "$dir/vmlinuz"
 done
 [ -r "$dir/vmlinuz" ] || die "the packages of $kver have no vmlinuz: see $log"
