@@ -962,7 +962,8 @@ guest_lanes()
 
 # Run these levels: several guests at a time, and the levels without a guest on the processor
 # time that remains. One lane begins with the levels in QEMU, whose guests keep a processor
-# busy, and the others with those in User-Mode Linux, which wait more.
+# busy, and the others with those in User-Mode Linux, which wait more. The third lane and
+# those after it have no others.
 run_lanes()
 {
 	local pids=() level i lanes
@@ -981,8 +982,10 @@ run_lanes()
 	done
 	( trap - EXIT; run_lane "$report"/{qemu,uml} ) &
 	pids+=($!)
-	for ((i = 1; i < lanes; i++)); do
-		( trap - EXIT; run_lane "$report"/{uml,qemu} ) &
+	( trap - EXIT; run_lane "$report"/{uml,qemu} ) &
+	pids+=($!)
+	for ((i = 2; i < lanes; i++)); do
+		( trap - EXIT; run_lane "$report/uml" ) &
 		pids+=($!)
 	done
 	( trap - EXIT; renice -n 5 $BASHPID >/dev/null; run_lane "$report/host" ) &
