@@ -19,7 +19,7 @@ static u64 buffers_check(struct kunit *test, struct loop_side *side, u32 size)
 	u64 charge = sizeof(struct verbs_recv) +
 		     2 * (buffers_octets(size) ?: roundup_pow_of_two(size));
 
-	rpcrdma_ep_memory(ep, &memory);
+	memory = rpcrdma_locked(&ep->memory_lock, ep->memory);
 	KUNIT_EXPECT_EQ(test, memory.held[RPCRDMA_QUOTA_BUFFERS],
 			ep->core.nr_recvs * charge);
 	KUNIT_EXPECT_LE(test, ep->core.send_bufs, ep->core.nr_recvs);
