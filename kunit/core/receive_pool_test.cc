@@ -585,6 +585,29 @@ TEST(Receives, TheFirstReceivesShrinkWithoutMemory)
 	EXPECT_EQ(rpcrdma_recvs_allocated(&e.conn, 4), +RPCRDMA_EV_CLOSE);
 }
 
+/* If five pages are not available, four may be. */
+TEST(Receives, TheFirstReceivesShrinkInSteps)
+{
+	auto cfg = usual_config(true, MOST);
+
+	cfg.first_window = FIRST;
+	cfg.props.sbsiz = 1024;
+	cfg.props.rbsiz = 20480;
+	end e{ cfg };
+
+	for (u32 octets : { 20480u, 16384u }) {
+		const rpcrdma_receives make = rpcrdma_recvs_to_alloc(&e.conn);
+
+		EXPECT_EQ(make.octets, octets);
+		EXPECT_EQ(make.need, RPCRDMA_RECEIVES_OR_SMALLER);
+		EXPECT_EQ(rpcrdma_recvs_allocated(&e.conn, 0),
+			  +RPCRDMA_EV_RECEIVES);
+	}
+	EXPECT_EQ(rpcrdma_recvs_to_alloc(&e.conn).octets, 4096u);
+	EXPECT_EQ(e.conn.cfg.props.rbsiz, 4096u);
+	EXPECT_EQ(e.conn.cfg.props.sbsiz, 1024u);
+}
+
 /* The announced size is kept: a window that does not grow does no harm. */
 TEST(Receives, LaterReceivesDoNotShrink)
 {

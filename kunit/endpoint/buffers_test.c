@@ -88,12 +88,40 @@ static void buffers_fragmented_at(struct kunit *test, unsigned int order, u32 oc
 
 static void buffers_fragmented(struct kunit *test)
 {
-	buffers_fragmented_at(test, 0, 4096);
+	buffers_fragmented_at(test, get_order(16384), 16384);
+	buffers_fragmented_at(test, 0, PAGE_SIZE < 16384 ? 4096 : 16384);
+}
+
+/*
+ * If memory is fragmented later, a Reply gets a buffer of its own size. One of more than a
+ * page waits for that.
+ */
+static void buffers_fragmented_later(struct kunit *test)
+{
+	struct loop_pair *pair = test->priv;
+	struct rpcrdma_send *s;
+	u64 before;
+
+	buffers_size(pair, 4 * PAGE_SIZE);
+	loop_open(test);
+	before = atomic64_read(&loop_balance.buffers);
+	loop_largest_order = 0;
+	s = rpcrdma_core_send_get(&pair->server.ep->core);
+	KUNIT_ASSERT_NOT_NULL(test, s);
+	KUNIT_EXPECT_EQ(test, rpcrdma_core_send_room(s, 3000), 0);
+	KUNIT_EXPECT_EQ(test, s->size, 3000U);
+	KUNIT_EXPECT_EQ(test, atomic64_read(&loop_balance.buffers), before);
+	KUNIT_EXPECT_EQ(test, rpcrdma_core_send_room(s, 2 * PAGE_SIZE + 100), 0);
+	KUNIT_EXPECT_EQ(test, atomic64_read(&loop_balance.buffers),
+			before + 3 * PAGE_SIZE);
+	rpcrdma_core_send_put(s);
+	loop_check_idle(test, &pair->server);
 }
 
 static struct kunit_case buffers_cases[] = {
 	KUNIT_CASE(buffers_exact),
 	KUNIT_CASE(buffers_fragmented),
+	KUNIT_CASE(buffers_fragmented_later),
 	{}
 };
 

@@ -443,8 +443,8 @@ struct rpcrdma_send *rpcrdma_port_send(struct rpcrdma_ep_core *core, u32 number)
 	return of(core).first_use(number);
 }
 
-void *rpcrdma_port_buffer(struct rpcrdma_ep_core *core, u32 size, bool,
-			  u64 *addr)
+void *rpcrdma_port_buffer(struct rpcrdma_ep_core *core, u32 size,
+			  enum rpcrdma_buffer_need, u64 *addr)
 {
 	return of(core).new_buffer(size, addr);
 }

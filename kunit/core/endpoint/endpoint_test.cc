@@ -107,7 +107,8 @@ rpcrdma_send *rpcrdma_port_send(rpcrdma_ep_core *, u32 number)
 	return &the_host->sends.at(number);
 }
 
-void *rpcrdma_port_buffer(rpcrdma_ep_core *, u32 size, bool, u64 *addr)
+void *rpcrdma_port_buffer(rpcrdma_ep_core *, u32 size, enum rpcrdma_buffer_need,
+			  u64 *addr)
 {
 	*addr = 0;
 	the_host->buffers.push_back(std::make_unique<u8[]>(size));

@@ -119,18 +119,28 @@ void rpcrdma_port_queued(struct rpcrdma_ep_core *core, u32 xid,
 struct rpcrdma_send *rpcrdma_port_send(struct rpcrdma_ep_core *core,
 				       u32 number);
 
+/* What follows if a buffer cannot be allocated */
+enum rpcrdma_buffer_need {
+	/* The caller cannot wait. */
+	RPCRDMA_BUFFER_NOW,
+	/* The caller can use another one, or wait for it elsewhere. */
+	RPCRDMA_BUFFER_WANTED,
+	/* The connection is closed. */
+	RPCRDMA_BUFFER_NEEDED,
+};
+
 /**
  * rpcrdma_port_buffer - allocate a buffer for messages and map it for the device
  * @core: connection
  * @size: bytes
- * @sleep: may sleep, and the lock is not held
+ * @need: urgency
  * @addr: gets the device's address of the buffer
  *
- * Context: lock held, unless @sleep.
+ * Context: lock held if @need is RPCRDMA_BUFFER_NOW, otherwise not.
  * Return: the buffer, or NULL if out of memory.
  */
-void *rpcrdma_port_buffer(struct rpcrdma_ep_core *core, u32 size, bool sleep,
-			  u64 *addr);
+void *rpcrdma_port_buffer(struct rpcrdma_ep_core *core, u32 size,
+			  enum rpcrdma_buffer_need need, u64 *addr);
 
 /**
  * rpcrdma_port_buffer_free - unmap and free a buffer

@@ -218,16 +218,18 @@ void rpcrdma_port_reap(struct rpcrdma_ep_core *core)
 
 /* ---- Send contexts ---- */
 
-void *rpcrdma_port_buffer(struct rpcrdma_ep_core *core, u32 size, bool sleep,
-			  u64 *addr)
-{
-	struct rpcrdma_ep *ep = rpcrdma_ep_of(core);
-	gfp_t gfp = GFP_ATOMIC | __GFP_NOWARN;
+/* Memory reclaim may wait for a client's RPC, see rpcrdma_rw_add(). */
+static const gfp_t rpcrdma_buffers_gfp[] = {
+	[RPCRDMA_BUFFER_NOW] = GFP_ATOMIC | __GFP_NOWARN,
+	[RPCRDMA_BUFFER_WANTED] = RPCRDMA_GFP_CLIENT,
+	[RPCRDMA_BUFFER_NEEDED] = GFP_NOFS,
+};
 
-	/* Memory reclaim may wait for the RPC, see rpcrdma_rw_add(). */
-	if (sleep)
-		gfp = ep->client ? RPCRDMA_GFP_CLIENT : GFP_NOFS;
-	return rpcrdma_buffer_create(ep, size, DMA_TO_DEVICE, gfp, addr);
+void *rpcrdma_port_buffer(struct rpcrdma_ep_core *core, u32 size,
+			  enum rpcrdma_buffer_need need, u64 *addr)
+{
+	return rpcrdma_buffer_create(rpcrdma_ep_of(core), size, DMA_TO_DEVICE,
+				     rpcrdma_buffers_gfp[need], addr);
 }
 
 void rpcrdma_port_buffer_free(struct rpcrdma_ep_core *core, void *buf, u64 addr,

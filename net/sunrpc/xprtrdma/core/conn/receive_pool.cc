@@ -33,8 +33,8 @@
  * Errors
  *
  * alloc_policy() decides what a lack of memory means. Until the first Receives are
- * posted, the inline thresholds are reduced to the default, and smaller Receives are
- * allocated. If there is no memory for the smaller ones, or for those of a client's
+ * posted, the inline thresholds are reduced, to FEWER_OCTETS and then to the default, and
+ * smaller Receives are allocated. If there is no memory for the smallest ones, or for those of a client's
  * Calls of version 1, the connection is closed. Otherwise the window is as large as
  * the Receives permit, and no others are allocated until it would grow again.
  *
@@ -62,6 +62,12 @@ static_assert(BATCH == v1::FEW_RECEIVES);
  * in advance: hundreds of clients may connect at once, and many stay idle.
  */
 constexpr u32 IN_USE = 8;
+
+/*
+ * Four pages of 4 KiB, for which contiguous memory is available more often than for five,
+ * which need a block of eight
+ */
+constexpr u32 FEWER_OCTETS = 16384;
 
 /* A window shrinks if it has been underused for that long. */
 constexpr u32 WATCH_MS = 10000;
@@ -222,8 +228,12 @@ bool may_be_smaller(const struct rpcrdma_conn *conn)
  */
 void reduce_thresholds(struct rpcrdma_props *own)
 {
-	own->rbsiz = min_u32(own->rbsiz, RPCRDMA_V2_DEFAULT_INLINE);
-	own->sbsiz = min_u32(own->sbsiz, RPCRDMA_V2_DEFAULT_INLINE);
+	const u32 most = max_u32(own->rbsiz, own->sbsiz) > FEWER_OCTETS ?
+				 FEWER_OCTETS :
+				 +RPCRDMA_V2_DEFAULT_INLINE;
+
+	own->rbsiz = min_u32(own->rbsiz, most);
+	own->sbsiz = min_u32(own->sbsiz, most);
 }
 
 /*

@@ -22,9 +22,10 @@
  *
  * Errors
  *
- * If no buffer can be allocated, a context that its user owns gets the buffer of a
- * free context, and for a message that is built under the lock another context is
- * used. If no free buffer is large enough, the message is not sent: the caller of a
+ * If no buffer can be allocated without long retries, a context that its user owns gets
+ * the buffer of a free context, and for a message that is built under the lock another
+ * context is used. A server that has none allocates a buffer of the message's size, however
+ * long that takes. If no free buffer is large enough, the message is not sent: the caller of a
  * Call retries it later, and a message that cannot wait closes the connection.
  *
  * Locking
@@ -136,10 +137,10 @@ u32 buffer_size(const rpcrdma_ep_core *core, u32 octets)
 }
 
 /* Allocate a buffer for @s. Return false if out of memory. No lock held. */
-bool new_buffer(rpcrdma_send *s, u32 size)
+bool new_buffer(rpcrdma_send *s, u32 size, rpcrdma_buffer_need need)
 {
 	u64 addr;
-	void *buf = rpcrdma_port_buffer(s->core, size, true, &addr);
+	void *buf = rpcrdma_port_buffer(s->core, size, need, &addr);
 
 	if (buf)
 		set_buffer(s, buf, addr, size);
@@ -172,6 +173,21 @@ bool exchange_buffers(rpcrdma_send *s, u32 octets)
 	return false;
 }
 
+/*
+ * Get a buffer of @size bytes for @s, or of @octets bytes at least. More than a page of
+ * contiguous memory may not be available. A client's message can be sent later, but the
+ * connection is closed if a server cannot send a Reply. Return false if there is no memory.
+ */
+bool find_buffer(rpcrdma_send *s, u32 size, u32 octets)
+{
+	return new_buffer(s, size, RPCRDMA_BUFFER_WANTED) ||
+	       (octets < size &&
+		new_buffer(s, octets, RPCRDMA_BUFFER_WANTED)) ||
+	       exchange_buffers(s, octets) ||
+	       (!s->core->life.client &&
+		new_buffer(s, octets, RPCRDMA_BUFFER_NEEDED));
+}
+
 } // namespace
 
 rpcrdma_send *make_send(rpcrdma_ep_core *core)
@@ -201,7 +217,7 @@ rpcrdma_send *pop_send_with_room(rpcrdma_ep_core *core, u32 octets)
 
 	if (octets <= s->size) [[likely]]
 		return s;
-	buf = rpcrdma_port_buffer(core, octets, false, &addr);
+	buf = rpcrdma_port_buffer(core, octets, RPCRDMA_BUFFER_NOW, &addr);
 	if (buf) {
 		set_buffer(s, buf, addr, octets);
 		return s;
@@ -247,7 +263,8 @@ int make_sends(rpcrdma_ep_core *core)
 		return 0;
 
 	rpcrdma_send *last = send_of(core->free_sends);
-	void *buf = rpcrdma_port_buffer(core, size, true, &addr);
+	void *buf =
+		rpcrdma_port_buffer(core, size, RPCRDMA_BUFFER_WANTED, &addr);
 
 	if (!buf)
 		return 0;
@@ -273,8 +290,7 @@ int rpcrdma_core_send_larger(struct rpcrdma_send *s, u32 octets)
 	/* Hold off the teardown, which unmaps the buffer. */
 	if (!rpcrdma_port_enter(core))
 		return -E_NOTCONN;
-	ok = new_buffer(s, size) || (octets < size && new_buffer(s, octets)) ||
-	     exchange_buffers(s, octets);
+	ok = find_buffer(s, size, octets);
 	rpcrdma_port_leave(core);
 	return ok ? 0 : -E_NOMEM;
 }
