@@ -22,7 +22,7 @@
 #   NFSVERS=4.2    the version of NFS
 #   RDMA=memdev    over the device in memory of kunit/ instead of soft-RoCE: most of the
 #                  cost is then the module's. It has separate figures
-#   OPTIONS=...    module options for v2, e.g. OPTIONS="max_inline_read=16384"
+#   OPTIONS=...    module options for v2, e.g. OPTIONS="max_inline_read=4096"
 #   BUILT=folder   use rpcrdma.ko (and kunit/rpcrdma_memdev.ko) from there, instead of
 #                  building them here
 set -euo pipefail

@@ -44,13 +44,14 @@ struct rpcrdma_settings {
 
 /*
  * Return the default size of a Send and of a Receive, if a page has @page_size bytes. A
- * message of 16 KiB in one Send holds 8 KiB of data and the rest of its message. For so few
- * bytes, registering memory would cost more than copying. A client reads whole pages of a
- * file, even if the file is small. With pages of 16 KiB, the Reply that it has to expect
- * needs more than 16 KiB. With pages of 64 KiB it would exceed the largest size.
+ * message of 20 KiB holds 16 KiB of data and the rest of the RPC. For so few bytes,
+ * registering memory would cost more than copying. A buffer has whole pages: with pages of 16
+ * KiB a message of 20 KiB would occupy 32 KiB. A client reads whole pages of a file, even if
+ * the file is small. With pages of 64 KiB, the Reply that it has to expect would exceed the
+ * largest size.
  */
 #define RPCRDMA_DEFAULT_INLINE(page_size)				\
-	((page_size) == 16384 ? 32768 : 16384)
+	((page_size) == 4096 ? 20480 : (page_size) == 16384 ? 32768 : 16384)
 
 /* The settings that an administrator has not changed. A page has @page_size bytes. */
 #define RPCRDMA_DEFAULT_SETTINGS(page_size) {				\

@@ -107,8 +107,8 @@ TEST(Settings, VersionsDoNotCross)
 }
 
 /*
- * A page of 16 KiB and the rest of its Reply have space in one message by default. One of
- * 64 KiB has in no message.
+ * 16 KiB of data and the rest of the RPC have space in one message by default, which fills
+ * its pages. A page of 64 KiB has space in no message.
  */
 TEST(Settings, MessagesFollowThePageSize)
 {
@@ -118,8 +118,9 @@ TEST(Settings, MessagesFollowThePageSize)
 
 	for (auto what : { &s::max_inline_read, &s::max_inline_write,
 			   &s::svc_max_req_size }) {
-		EXPECT_EQ(DEFAULTS.*what, 16384u);
+		EXPECT_EQ(DEFAULTS.*what, 20480u);
 		EXPECT_GE(larger.*what, 16384u + 1024);
+		EXPECT_EQ(larger.*what % 16384, 0u);
 		EXPECT_LE(larger.*what, range_of(larger, what).high);
 		EXPECT_EQ(largest.*what, 16384u);
 	}
@@ -183,8 +184,8 @@ TEST(Settings, Server)
 	EXPECT_EQ(p.sends, 84u);
 	EXPECT_EQ(p.reverse, 20u);
 	EXPECT_EQ(p.first_window, RPCRDMA_FIRST_WINDOW);
-	EXPECT_EQ(p.send_size, 16384u);
-	EXPECT_EQ(p.recv_size, 16384u);
+	EXPECT_EQ(p.send_size, 20480u);
+	EXPECT_EQ(p.recv_size, 20480u);
 	EXPECT_EQ(p.reads, 64u);
 	EXPECT_EQ(p.ord, 16u);
 	EXPECT_EQ(p.max_mrs, 80u);

@@ -78,7 +78,7 @@ endpoint_params crowd::params(bool client, u32 number) const
 	p.cfg.first_window = RPCRDMA_FIRST_WINDOW;
 	p.cfg.done_ms = 30000;
 	p.cfg.props.sbsiz = client ? 1024 : 4096;
-	p.cfg.props.rbsiz = client ? 1024 : 16384;
+	p.cfg.props.rbsiz = client ? 1024 : 20 * KIB;
 	p.cfg.props.reassembly = client ? 0 : 256 * KIB;
 	p.cfg.props.rcsiz = RPCRDMA_MAX_SEGS;
 	p.cfg.props.rssiz = DATA;

@@ -22,7 +22,7 @@ ONLY=${3:-}
 # shellcheck source-path=SCRIPTDIR source=field/hosts.sh
 . "$(dirname "$0")/field/hosts.sh"
 # shellcheck disable=SC2034
-NFSIO=$RUN/nfsio MAXSIZE=20000 ENTRIES=100
+NFSIO=$RUN/nfsio MAXSIZE=34000 ENTRIES=100
 # A lease time in seconds, so that no lease is renewed before the end of a capture
 LEASE=90
 

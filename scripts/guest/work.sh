@@ -222,10 +222,10 @@ set_format()
 	pulled) reassembly=0 ;;
 	continued) ;;
 	refused) inline=4096 reassembly=0 expose=4096 ;;
-	usual) inline=16384 ;;
+	usual) inline=20480 ;;
 	*) complain "unknown format: $1" ;;
 	esac
-	set_inline $inline 16384
+	set_inline $inline 20480
 	echo $reassembly >$p/max_reassembly
 	echo $pull >$p/pull_replies
 	echo $expose >$p/svc_expose
