@@ -165,7 +165,8 @@ fi
 
 # Run a command in that system, and keep its output for said().
 inside() { chroot "$root" env DEBIAN_FRONTEND=noninteractive INITRD=No LC_ALL=C "$@" >"$dir/said" 2>&1 </dev/null; }
-install() { inside apt-get -y --no-install-recommends install "$@"; }
+# apt passes its own PATH to scripts of packages, which call DKMS.
+install() { inside apt-get -y --no-install-recommends -o "DPkg::Path=$PATH" install "$@"; }
 
 # picks KERNEL WHERE: check that modprobe loads the module in that folder, by each of its names
 picks()
