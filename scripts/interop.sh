@@ -4,7 +4,11 @@
 # Interoperation: two guests with the stock kernel, joined by a virtual wire,
 # an NFS client and a server, each with this module and with the in-tree one.
 #
-#   scripts/interop.sh [--module rpcrdma.ko] [--run-dir DIR] [CASE...]
+#   scripts/interop.sh [--module rpcrdma.ko] [--client DIR:rpcrdma.ko] [--server DIR:rpcrdma.ko]
+#		       [--run-dir DIR] [CASE...]
+#
+#   --client, --server   that guest has the kernel that scripts/stock-kernel.sh left in DIR,
+#         and the module built for it
 #
 #   CASE  CLIENT:SERVER:VERSION, e.g. ours:in-tree:1: the modules of the two, and
 #         the version of RPC-over-RDMA that must result; or "switch": a server
@@ -16,7 +20,8 @@
 # Prints the tests' results and a table, and fails if a test did. The environment:
 # VERSIONS chooses the versions of NFS, OURS_VERSIONS those with this module at both ends
 # (default: VERSIONS), ONLY (a regular expression) the tests. With DIVIDE set, the first
-# and the last version of a case divide its work, instead of doing all of it.
+# and the last version of a case divide its work, instead of doing all of it. MAXSIZE is of
+# files (default: 66000).
 # TIMEOUT_SCALE multiplies time limits. PREFIX is put before the tests' names.
 set -euo pipefail
 
@@ -25,10 +30,12 @@ here=$(cd "$(dirname "$0")/.." && pwd)
 . "$here/scripts/lib.sh"
 
 module=$here/rpcrdma.ko
+declare -A kernel=([client]='' [server]='') module_of=()
 run=
 while [ $# -gt 0 ]; do
 	case $1 in
 	--module) module=$2; shift ;;
+	--client|--server) kernel[${1#--}]=${2%%:*} module_of[${1#--}]=${2#*:}; shift ;;
 	--run-dir) run=$2; shift ;;
 	-h|--help) sed -n '3,/^set /{/^#/{s/^# \{0,1\}//;p}}' "$0"; exit 0 ;;
 	-*) die "unknown option $1" ;;
@@ -40,11 +47,15 @@ done
 for case in "$@"; do
 	[[ $case =~ ^((ours|in-tree):(ours|in-tree):[12]|switch|silent|drop|auth)$ ]] || die "$case is not a case; --help lists them"
 done
-[ "$(basename "$module")" = rpcrdma.ko ] && [ -f "$module" ] || die "rpcrdma.ko is not built: run make, or give --module"
+for end in client server; do
+	module_of[$end]=${module_of[$end]:-$module}
+	[ "$(basename "${module_of[$end]}")" = rpcrdma.ko ] && [ -f "${module_of[$end]}" ] ||
+		die "${module_of[$end]} is not built: run make, or name another module"
+done
 [ -n "$run" ] || run=$(mktemp -d "${TMPDIR:-/tmp}/rpcrdma-interop.XXXXXX")
 mkdir -p "$run/shared" "$run/client" "$run/server"
 run=$(cd "$run" && pwd)
-build_guest_tools "$run/client"
+build_guest_tools "$run/client" "${kernel[client]}"
 build_version1_server "$run/client"
 # Copy the scripts: guests read them while they run.
 rm -rf "$run/guest"
@@ -68,18 +79,23 @@ guest()
 	local end=$1 wire=$2 mac=1 options=()
 	shift 2
 	[ "$end" = server ] || mac=2
+	[ -z "${kernel[$end]}" ] || options=(--kernel "${kernel[$end]}")
+	if [ -e "${kernel[client]}/make-args" ] || [ -e "${kernel[server]}/make-args" ]; then
+		# A guest of another architecture is slow, and the other end waits for it.
+		[ -e "${kernel[$end]}/make-args" ] || export TIMEOUT_SCALE=$((TIMEOUT_SCALE * 3))
+	fi
 	while [ "$1" != -- ]; do
 		options+=("$1")
 		shift
 	done
 	shift
-	exec "$here/scripts/guest.sh" --module "$module" --timeout 1500 --run-dir "$run/$end" --mem 1536M \
+	exec "$here/scripts/guest.sh" --module "${module_of[$end]}" --timeout 1500 --run-dir "$run/$end" --mem 1536M \
 		--share "$run" \
 		"${options[@]}" \
 		--qemu-arg -netdev --qemu-arg "stream,id=wire,$wire,addr.type=unix,addr.path=$run/wire" \
-		--qemu-arg -device --qemu-arg "virtio-net-pci,netdev=wire,mac=52:54:00:00:00:0$mac,host_mtu=9000" \
+		--qemu-arg -device --qemu-arg "virtio-net-pci,netdev=wire,mac=52:54:00:00:00:0$mac,host_mtu=9000,romfile=" \
 		--qemu-arg -virtfs --qemu-arg "local,path=$run/shared,mount_tag=shared,security_model=none" \
-		-- env VERSIONS="${VERSIONS:-3 4.0 4.1 4.2}" OURS_VERSIONS="${OURS_VERSIONS:-}" DIVIDE="${DIVIDE:-}" ONLY="${ONLY:-}" PREFIX="${PREFIX:-}" \
+		-- env VERSIONS="${VERSIONS:-3 4.0 4.1 4.2}" OURS_VERSIONS="${OURS_VERSIONS:-}" DIVIDE="${DIVIDE:-}" ONLY="${ONLY:-}" PREFIX="${PREFIX:-}" MAXSIZE="${MAXSIZE:-66000}" \
 		"$run/guest/interop-$end.sh" "$@"
 }
 

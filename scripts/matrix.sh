@@ -12,10 +12,11 @@
 #
 # A suite is skipped if its archive does not exist any more.
 #
-#   scripts/matrix.sh [SUITE[:FLAVOUR]|big-endian|clang...]    default: all that are named
+#   scripts/matrix.sh [SUITE[:FLAVOUR]|big-endian|clang|pages...]    default: all that are named
 #                     below. Only on request: clang, with the sources that
 #                     scripts/clang-kernel.sh prepares, for which the modules are built with
-#                     clang, control-flow integrity and ThinLTO. No guest runs.
+#                     clang, control-flow integrity and ThinLTO. No guest runs. And pages, two
+#                     guests with pages of 4 KiB and of 64 KiB.
 #
 #   BUILD_ONLY=1      no guests, no packages
 #   SHORT=1           a shorter smoke test, without the in-tree module and the
@@ -171,6 +172,35 @@ big_endian()
 	count "$run/results"
 }
 
+# An NFS client with pages of 64 KiB and a server with pages of 4 KiB, and the reverse, with
+# both versions of RPC-over-RDMA. Set counts.
+pages()
+{
+	local dirs=() all=() dir name end status
+	new_run matrix-pages
+	for name in bookworm bookworm:powerpc64le; do
+		dir=$(scripts/stock-kernel.sh $name) || { echo "not ok $suite/$name/kernel - not to be had"; break; }
+		to=$CACHE/matrix/$suite.${name/:/.}
+		copy "$to"
+		compile "$dir" "$to" "$suite/$name/build" || break
+		dirs+=("$dir:$to/rpcrdma.ko")
+	done >"$run/results"
+	all=("$run/results")
+	for end in client server; do
+		[ -z "${BUILD_ONLY:-}" ] && [ ${#dirs[@]} -eq 2 ] || break
+		new_run "matrix-pages-64k-$end"
+		status=0
+		PREFIX=$suite/64k-$end/ VERSIONS="3 4.2" DIVIDE=yes MAXSIZE=132000 \
+			ONLY='/(modules|mount|sizes|fio-.*|many-processes|directories|acl|limits|umount)$' \
+			scripts/interop.sh --client "${dirs[0]}" --server "${dirs[0]}" "--$end" "${dirs[1]}" \
+			--run-dir "$run" ours:ours:2 ours:ours:1 >"$run/interop.log" 2>&1 || status=$?
+		[ -s "$run/results" ] || echo "not ok $suite/64k-$end/run - no test ran (status $status), see $run" >"$run/results"
+		all+=("$run/results")
+	done
+	cat "${all[@]}" | tee "$run/all"
+	count "$run/all"
+}
+
 # count FILE: set counts to the sums of the results in it.
 count() { counts="$(grep -c '^ok ' "$1" || true) passed, $(grep -c '^not ok ' "$1" || true) failed"; }
 
@@ -187,6 +217,12 @@ for suite in "${suites[@]}"; do
 		big_endian
 		all_passed
 		table+=("$suite|s390x, no kernel|$counts|-|-|-|-")
+		continue
+	elif [ "$suite" = pages ]; then
+		say "guests with pages of 4 KiB and of 64 KiB"
+		pages
+		all_passed
+		table+=("$suite|6.1, 4 and 64 KiB|built|-|$counts|-|-")
 		continue
 	fi
 	status=0
