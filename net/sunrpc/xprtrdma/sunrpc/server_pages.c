@@ -6,12 +6,12 @@
  * Operation
  *
  * A Call with Read or Write chunks has a struct rpcrdma_svc_call in addition to its
- * Receive, in one allocation with the array of its pages. Pages to pull into are first taken from the spare pages of the connection.
- * If there are too few, a pull ahead of the threads allocates the others without
- * waiting, and a pull by a service thread uses pages of that thread, which sunrpc
- * refills. When a thread receives the complete Call, the pulled pages replace pages of
- * that thread, and these become spare. A steady load of Calls therefore needs no new
- * pages.
+ * Receive, in one allocation with the array of its pages. Pages to pull into are first
+ * taken from the spare pages of the connection. If there are too few, a pull ahead of the
+ * threads allocates the others without waiting, and a pull by a service thread uses pages
+ * of that thread, which sunrpc refills. When a thread receives the complete Call, the
+ * pulled pages replace pages of that thread, and these become spare. A steady load of
+ * Calls therefore needs no new pages.
  *
  * Memory
  *

@@ -14,9 +14,9 @@
  * Memory
  *
  * The Send context was reserved before the thread received the Call, so that no thread
- * waits for one here. A continued Reply returns it. Pages that the device reads move from the thread to the transfer,
- * with their references. The Call's Receive is held until sunrpc releases the Call, in
- * version 1 until the Reply is built.
+ * waits for one here. A continued Reply returns it. Pages that the device reads move from
+ * the thread to the transfer, with their references. The Call's Receive is held until
+ * sunrpc releases the Call, in version 1 until the Reply is built.
  *
  * Errors
  *
