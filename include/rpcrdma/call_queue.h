@@ -25,7 +25,9 @@ struct rpcrdma_queued_call {
 	struct rpcrdma_queued_call *next;
 	u32 order;			/* of arrival */
 	u64 pull_octets;		/* memory that it is pulled into, or 0 */
-	bool pulled;			/* it is complete */
+	bool pulled;			/* it is complete; if pull_octets is not 0 */
+	bool early;			/* its memory is part of early_octets */
+	bool at_once;			/* a callback, which no thread waits for */
 };
 
 /* In order */
@@ -33,14 +35,30 @@ struct rpcrdma_call_list {
 	struct rpcrdma_queued_call *first, *last;
 };
 
-/* All zero at first, protected by a lock of the user */
+/* Protected by a lock of the user */
 struct rpcrdma_call_queue {
 	struct rpcrdma_call_list waiting;	/* as they arrived */
 	struct rpcrdma_call_list pulled;	/* complete */
 	u32 arrived;			/* Calls so far */
 	u64 early_octets;		/* memory of Calls that are pulled ahead */
 	u64 max_octets;			/* memory of the largest Call; 0: unknown */
+	u32 page_octets;		/* memory is allocated in such units */
+	u32 min_head;			/* bytes before an item that is pulled alone */
 };
+
+/**
+ * rpcrdma_calls_init() - initialise a queue whose bytes are zero
+ * @q: queue of Calls
+ * @page_octets: size of a page
+ * @min_head: bytes of a Call that the service reads in one piece; an item that fewer bytes
+ *	precede is not pulled alone
+ */
+static inline void rpcrdma_calls_init(struct rpcrdma_call_queue *q,
+				      u32 page_octets, u32 min_head)
+{
+	q->page_octets = page_octets;
+	q->min_head = min_head;
+}
 
 /**
  * rpcrdma_calls_any() - check if a Call waits
@@ -131,12 +149,12 @@ static inline bool rpcrdma_call_must_pull(const struct rpcrdma_queued_call *call
  *	once
  * @q: queue of Calls
  * @call: Call
- * @pull_octets: the memory that its Read chunks are pulled into, or 0
+ * @octets: bytes to be pulled, or 0. They are pulled into whole pages.
  *
  * Needs no lock if one context at a time receives Calls.
  */
 void rpcrdma_calls_arrived(struct rpcrdma_call_queue *q,
-			   struct rpcrdma_queued_call *call, u64 pull_octets);
+			   struct rpcrdma_queued_call *call, u64 octets);
 
 /**
  * rpcrdma_calls_early() - check if the Call may be pulled ahead of the threads
@@ -150,16 +168,23 @@ void rpcrdma_calls_arrived(struct rpcrdma_call_queue *q,
  * Return: true if so.
  */
 bool rpcrdma_calls_early(struct rpcrdma_call_queue *q,
-			 const struct rpcrdma_queued_call *call,
+			 struct rpcrdma_queued_call *call,
 			 bool (*room)(void *user, u64 octets), void *user);
 
 /**
- * rpcrdma_calls_early_end() - release the memory reserved by rpcrdma_calls_early()
+ * rpcrdma_calls_early_end() - release the memory reserved by rpcrdma_calls_early(), if
+ *	there is any
  * @q: queue of Calls
  * @call: Call
  */
-void rpcrdma_calls_early_end(struct rpcrdma_call_queue *q,
-			     const struct rpcrdma_queued_call *call);
+static inline void rpcrdma_calls_early_end(struct rpcrdma_call_queue *q,
+					   struct rpcrdma_queued_call *call)
+{
+	if (!call->early)
+		return;
+	call->early = false;
+	q->early_octets -= call->pull_octets;
+}
 
 /**
  * rpcrdma_calls_wait() - queue a Call as it arrived, or a complete one

@@ -10,6 +10,7 @@
 
 #include "endpoint_send.h"
 #include "call_queue.h"
+#include "msg_iter.h"
 #include "receive.h"
 #include "receive_pool.h"
 
@@ -32,8 +33,12 @@ struct rpcrdma_recv {
 	void			*payload;
 	u32			payload_len;
 	void			*priv;		/* the transport's; NULL at first */
-	struct rpcrdma_send	*send;		/* the transport's */
-	struct rpcrdma_queued_call queued;	/* the transport's */
+
+	/* A Call, see endpoint_call.h */
+	struct rpcrdma_send	*send;		/* reserved for its Reply, or NULL */
+	struct rpcrdma_queued_call queued;
+	struct rpcrdma_call_pull pull;		/* what is pulled of it */
+	void			*into;		/* the transport's memory for that */
 
 	/* The fields below are private to the endpoint. */
 	struct list_head	all;		/* in core->all_recvs */

@@ -59,6 +59,7 @@
 #include "work.h"
 #include "endpoint_send.h"
 #include "endpoint_rpc.h"
+#include "endpoint_call.h"
 #include "endpoint_reply.h"
 #include "endpoint_continued.h"
 #include "endpoint_buffers.h"

@@ -25,6 +25,7 @@ struct queue {
 
 	explicit queue(u32 arrived = 0)
 	{
+		rpcrdma_calls_init(&q, 1, 0);
 		rpcrdma_calls_serve(&q, LARGEST);
 		q.arrived = arrived;
 	}
@@ -49,7 +50,7 @@ struct queue {
 		me->asked++;
 		return octets <= me->memory;
 	}
-	bool early(const rpcrdma_queued_call *call)
+	bool early(rpcrdma_queued_call *call)
 	{
 		return rpcrdma_calls_early(&q, call, room, this);
 	}
@@ -178,7 +179,7 @@ TEST(CallQueue, MemoryForCallsThatArePulledAheadIsBounded)
 	early.push_back(e.arrive(PAGE));
 	EXPECT_TRUE(e.early(early.back()));
 	EXPECT_FALSE(e.early(e.arrive(1)));
-	for (const rpcrdma_queued_call *call : early)
+	for (rpcrdma_queued_call *call : early)
 		rpcrdma_calls_early_end(&e.q, call);
 	EXPECT_EQ(e.q.early_octets, 0u);
 	EXPECT_TRUE(e.early(e.arrive(LARGEST)));

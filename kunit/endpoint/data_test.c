@@ -529,10 +529,6 @@ static void data_few_mrs_closed(struct kunit *test)
 	loop_buf_free(&arg);
 }
 
-static void data_was_read(struct rpcrdma_rw *rw, bool ok)
-{
-}
-
 /*
  * While a transfer waits for MRs, the fast path for Reads takes none: it would keep the
  * MR that the first transfer in the queue needs.
@@ -571,9 +567,8 @@ static void data_read_waits_its_turn(struct kunit *test)
 	/* Another MR becomes free, and the queue has not been retried yet. */
 	loop_reads_at_most = 2;
 	rv = list_first_entry(&s->held, struct rpcrdma_recv, list);
-	KUNIT_EXPECT_FALSE(test, rpcrdma_rw_read_one(rv, &rv->rx.lists.reads[0],
-						     own.pages, GFP_KERNEL,
-						     data_was_read, NULL));
+	KUNIT_EXPECT_NULL(test, rpcrdma_rw_read_one(rv, &rv->rx.lists.reads[0],
+						    own.pages, GFP_KERNEL));
 	loop_release(s, 1);
 	rpcrdma_rw_free(rw);
 	for (i = 0; i < 2; i++) {

@@ -15,15 +15,19 @@ bool endpoint::holds_messages() const
 }
 
 /*
- * Queue a completed Receive, and let a context poll at once, or later, so that
- * several messages can arrive before it polls.
+ * Queue a completed Receive, and let a context poll at once, or a thread of the service,
+ * or a context later, so that several messages can arrive before it polls.
  */
 void endpoint::arrived(received *rv)
 {
+	u64 how = 0;
+
 	if (params.silent)
 		return;
 	queue_arrival(rv);
-	if (w_.slowness && w_.choose.below(4) == 3)
+	if (w_.slowness)
+		how = w_.choose.below(4);
+	if (how == 3 || (how == 2 && ops_.messages(*this)))
 		poll_later();
 	else
 		poll();
@@ -44,38 +48,50 @@ void endpoint::poll_later()
 	w_.after(w_.delay(20), this, POLL);
 }
 
-/*
- * Process a batch: the module's rpcrdma_ep_poll(), and the loop of the
- * transport around it
- */
 void endpoint::poll()
 {
-	const bool late = is_closing() && !in_drain_;
-	rpcrdma_recv *rv;
-	u32 nr = 0;
+	if (holds_messages() && !polling_)
+		ops_.poll(*this);
+}
 
-	if (!holds_messages() || polling_)
-		return;
-	polling_ = true;
-	if (rpcrdma_core_poll_begin(this)) {
-		rpcrdma_core_arrived(this, newest_);
-		newest_ = nullptr;
+/* The module's rpcrdma_ep_poll() */
+received *endpoint::next_message(rpcrdma_poll *poll)
+{
+	rpcrdma_recv *rv;
+
+	if (poll->began) {
+		check();
+	} else {
+		if (!holds_messages() || polling_)
+			return nullptr;
+		polling_ = true;
+		poll->began = true;
+		poll->late = is_closing() && !in_drain_;
+		if (rpcrdma_core_poll_begin(this)) {
+			rpcrdma_core_arrived(this, newest_);
+			newest_ = nullptr;
+		}
 	}
 	while ((rv = rpcrdma_core_poll_next(this))) {
-		if (late || drained_)
+		auto *own = static_cast<received *>(rv);
+
+		if (poll->late || drained_)
 			w_.complain(
 				std::string(name) +
 				": a message is processed during the teardown's drain");
-		nr++;
-		if (receive(static_cast<received *>(rv)))
-			dispatch(static_cast<received *>(rv));
+		poll->nr++;
+		if (receive(own)) {
+			deliver(own);
+			return own;
+		}
 	}
 	polling_ = false;
-	w_.sum.batched += nr > 1 ? nr - 1 : 0;
-	if (nr > RPCRDMA_POLL_BATCH)
+	w_.sum.batched += poll->nr > 1 ? poll->nr - 1 : 0;
+	if (poll->nr > RPCRDMA_POLL_BATCH)
 		w_.complain(std::string(name) + ": a batch does not end");
 	if (holds_messages() && !is_closing())
 		poll_later();
+	return nullptr;
 }
 
 /* Process the message in @rv. Return true if it is for the transport. */
@@ -167,8 +183,8 @@ void endpoint::check_invalidation(const received *rv, enum rpcrdma_outcome what)
 			"a message is used that invalidated a handle without permission");
 }
 
-/* Pass a message to the transport. */
-void endpoint::dispatch(received *rv)
+/* A message is passed to the transport. */
+void endpoint::deliver(received *rv)
 {
 	if (rv->assembled && rv->payload_len != rv->rx.total_length)
 		w_.complain("parts of a message are missing");
@@ -176,22 +192,6 @@ void endpoint::dispatch(received *rv)
 		w_.complain(std::string(name) +
 			    ": traffic begins before the connection is open");
 	lend(rv);
-	switch (rv->verdict) {
-	case RPCRDMA_RX_CALL:
-		ops_.call(*this, rv);
-		break;
-	case RPCRDMA_RX_REPLY:
-	case RPCRDMA_RX_BAD_REPLY:
-		ops_.reply(*this, rv);
-		break;
-	case RPCRDMA_RX_ERROR:
-		ops_.error(*this, rv);
-		break;
-	default:
-		w_.complain("a message is passed on that belongs to no RPC");
-		break;
-	}
-	check();
 }
 
 /*

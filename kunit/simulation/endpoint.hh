@@ -32,6 +32,13 @@ struct rpcrdma_extent_pos {
 	u32 at, length;
 };
 
+/* A batch of messages; made with its connection */
+struct rpcrdma_poll {
+	simulation::endpoint *ep;
+	bool began = false, late = false;
+	u32 nr = 0;
+};
+
 namespace simulation
 {
 
@@ -156,9 +163,10 @@ class upcalls
 {
 public:
 	virtual ~upcalls() = default;
-	virtual void call(endpoint &ep, received *rv) = 0;
-	virtual void reply(endpoint &ep, received *rv) = 0;
-	virtual void error(endpoint &ep, received *rv) = 0;
+	/* Messages have arrived. Return true if a thread of the service processes them. */
+	virtual bool messages(endpoint &ep) = 0;
+	/* Process a batch of messages with next_message(). */
+	virtual void poll(endpoint &ep) = 0;
 	virtual void write_space(endpoint &ep) = 0;
 	/* Work that waits for memory may retry. */
 	virtual void memory_freed(endpoint &ep) = 0;
@@ -208,7 +216,6 @@ public:
 	void leave();
 
 	/* Sending */
-	rpcrdma_send *take_reply_send();
 	void send_error(u32 xid, u32 code, u32 arg0, u32 arg1);
 	stream *new_stream(enum rpcrdma_kind kind, u32 xid,
 			   const rpcrdma_lists *lists, std::vector<u8> octets);
@@ -268,7 +275,16 @@ public:
 	int expose(exposure *x, u32 xid, rpcrdma_reply_plan *plan);
 
 	/* Receiving */
+	received *next_message(rpcrdma_poll *poll);
+	bool has_messages() const
+	{
+		return holds_messages() && !polling_ && !is_closing();
+	}
 	void put(received *rv);
+	upcalls &ops() const
+	{
+		return ops_;
+	}
 
 	/*
 	 * Charge memory held for the peer to the shared quota. If that fails,
@@ -438,7 +454,7 @@ private:
 	bool receive(received *rv);
 	void failed();
 	void check_invalidation(const received *rv, enum rpcrdma_outcome what);
-	void dispatch(received *rv);
+	void deliver(received *rv);
 	void drain_device();
 	void check_drained();
 	void spoil_props(received *rv);

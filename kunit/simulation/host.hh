@@ -11,6 +11,7 @@
 #include <unordered_map>
 
 #include <rpcrdma/endpoint_answer.h>
+#include <rpcrdma/endpoint_call.h>
 #include <rpcrdma/endpoint_reply.h>
 
 #include "endpoint.hh"
@@ -140,11 +141,13 @@ struct served final : actor, rpcrdma_reply_out {
 
 	host *owner;
 	endpoint *ep;
-	received *rv;
-	memory call;
+	received *rv;	     /* until it is released */
+	rpcrdma_lists lists; /* of a callback */
+	memory call;	     /* what is pulled of it */
+	std::vector<u8> whole;
 	u32 rpc_id = 0;
-	u64 held = 0;	    /* bytes of its pages charged to the quota */
-	bool early = false; /* is pulled ahead of the threads */
+	u64 held = 0; /* bytes of its pages charged to the quota */
+	bool over = false;
 	bool uncached = false;
 	std::vector<u8> reply; /* the complete message */
 	rpcrdma_item item;     /* the result of a Reply that has only one */
@@ -160,7 +163,8 @@ struct served final : actor, rpcrdma_reply_out {
 struct service_queue {
 	endpoint *ep = nullptr;
 	rpcrdma_call_queue calls{};
-	bool data = false;  /* XPT_DATA: Calls may be waiting */
+	bool data = false;  /* XPT_DATA: a thread is needed */
+	bool taken = false; /* XPT_BUSY: a thread receives a Call */
 	bool ready = false; /* the queue is in ready_ */
 	u32 busy = 0;	    /* threads that process a Call of this connection */
 };
@@ -188,9 +192,8 @@ public:
 	/* Wake the tasks that wait for a connection or for Replies. */
 	void wake(int status);
 
-	void call(endpoint &ep, received *rv) override;
-	void reply(endpoint &ep, received *rv) override;
-	void error(endpoint &ep, received *rv) override;
+	bool messages(endpoint &ep) override;
+	void poll(endpoint &ep) override;
 	void write_space(endpoint &ep) override;
 	void memory_freed(endpoint &ep) override;
 	void run_quota(endpoint &ep, enum rpcrdma_quota_visit when) override;
@@ -219,6 +222,20 @@ public:
 	void copy_call(const rpc *task, const endpoint *on,
 		       const rpcrdma_call_plan &plan, u8 *to);
 
+	/* Called for the core, in service_port.cc */
+	void reply(endpoint &ep, received *rv);
+	void error(endpoint &ep, received *rv);
+	service_queue &queue_of(endpoint &from);
+	void queued(service_queue &q);
+	void starve(service_queue &q);
+	int call_pages(received *rv, bool early);
+	void free_call(received *rv);
+	int deliver_call(received *rv);
+	void call_refused();
+	int begin_callback(received *rv);
+	void callback(served *s);
+	transfer *new_reads(received *rv);
+
 	/* Called for the core, in service_reply.cc */
 	const rpcrdma_item *only_item(served *s) const;
 	void items(const served *s, rpcrdma_reply *reply) const;
@@ -234,6 +251,7 @@ public:
 
 	/* Called by tasks and Calls */
 	void timed_out(rpc *task);
+	void execute(served *s);
 	void serve(served *s);
 	rpc *any_task();
 	void check_gone();
@@ -242,10 +260,7 @@ public:
 	{
 		return static_cast<u32>(tasks_.size());
 	}
-	u32 serving() const
-	{
-		return serving_;
-	}
+	bool serving() const;
 	bool is_client() const
 	{
 		return client_;
@@ -289,19 +304,18 @@ private:
 	void release(rpc *task);
 
 	/* Responder, in service.cc and service_reply.cc */
-	service_queue &queue_of(endpoint &from);
+	bool has_wspace(const service_queue &q) const;
 	void enqueue(service_queue &q);
-	bool pull_early(served *s);
-	void pull(served *s);
+	served *new_served(received *rv);
 	void give_pages(served *s);
-	void begin_reads(served *s);
-	void pulled(served *s, bool ok);
+	void forget(served *s);
 	void take();
 	void take_from(service_queue &q);
+	int call_fails(received *rv, int status);
+	void check_failure(const endpoint &on, bool was_open, int result);
 	bool may_take(const service_queue &q) const;
 	void drop_calls(endpoint &gone);
 	void thread_is_free(served *s);
-	void execute(served *s);
 	void answer(served *s);
 	void encode(served *s);
 	void check_plan(const served *s, const rpcrdma_reply &reply,
@@ -323,6 +337,9 @@ private:
 	std::vector<served *> waiting_; /* tasks with a Reply to
 					       * process */
 	u32 serving_ = 0, busy_ = 0;
+	int failure_ = 0; /* of the Call that a thread has taken */
+	received *failed_ = nullptr;
+	bool refused_ = false;
 	bool transmitting_ = false;
 	bool asleep_ = false;	     /* the tasks wait for a connection */
 	u64 poll_ = 0, poll_at_ = 0; /* the next poll of waiting_ */

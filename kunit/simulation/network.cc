@@ -187,8 +187,10 @@ void network::met_v1_peer(u8 version)
 	const personality &as = v1_peer_->as();
 
 	if (version == RPCRDMA_VERS_2) {
+		/* If its RPC was killed, none has to be answered soon. */
 		if (!fallback_.asked)
-			fallback_ = { true, w_.now, 0, w_.faults_left };
+			fallback_ = { client_.outstanding() != 0, w_.now, 0,
+				      w_.faults_left };
 		silences_ += !as.refusal && !as.hangs_up;
 		/* The cached version outlives a run. */
 		if (silences_ > 1 && !w_.trouble)

@@ -71,12 +71,6 @@ u32 endpoint::count(const list_head &list)
  * A server's Replies leave some Send contexts to other senders: to a Call, or
  * to continued messages.
  */
-rpcrdma_send *endpoint::take_reply_send()
-{
-	return life.client ? rpcrdma_core_send_get(this) :
-			     rpcrdma_core_reserve_reply(this);
-}
-
 void endpoint::send_error(u32 xid, u32 code, u32 arg0, u32 arg1)
 {
 	const bool was_open = is_open();

@@ -1,41 +1,55 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The Responder: the counterpart of sunrpc/server.c, for the service above it.
+ * The service, above the core's Responder.
  *
- * A Call waits for a thread in the queue of its connection, which is the core's
- * (rpcrdma/call_queue.h). Its chunks are pulled ahead of the threads, or by a
- * thread. A thread may process a Call if a Send context is available for its
- * Reply, and if the Replies that wait for the peer leave enough memory. No
- * thread waits for a peer.
+ * Threads ask the core for the Call that they process next. The core pulls Calls ahead
+ * of the threads, or has a thread do so. A thread may process a Call if the Replies that
+ * wait for the peer leave enough memory. No thread waits for a peer. A client has no
+ * threads: the core passes callbacks to it.
  */
 #include "host.hh"
 
 #include <cerrno>
 #include <cstring>
 
+#include <call_take.h>
+
 #include "reconnect.hh"
 
 namespace simulation
 {
+
+/* The core passes it back, and does not use it. */
+static rpcrdma_thread *as_thread(host *service)
+{
+	return reinterpret_cast<rpcrdma_thread *>(service);
+}
 
 void served::act(u32, u64)
 {
 	owner->serve(this);
 }
 
-void host::end(served *s)
+/* The state of a Call is not needed any more. */
+void host::forget(served *s)
 {
-	received *rv = s->rv;
-
-	give_pages(s);
+	if (s->over)
+		return;
+	s->over = true;
 	s->rv = nullptr;
+	give_pages(s);
 	s->call.retire(w_, "a Call that is served");
 	serving_--;
+}
+
+void host::end(served *s)
+{
 	if (s->send)
 		rpcrdma_core_send_put(s->send);
 	s->send = nullptr;
-	if (rv)
-		s->ep->put(rv);
+	if (s->rv)
+		rpcrdma_core_call_release(s->rv);
+	forget(s);
 	if (s->stays)
 		thread_is_free(s);
 	s->stays = false;
@@ -43,11 +57,20 @@ void host::end(served *s)
 
 void host::refuse(served *s, u32 code, u32 arg0, u32 arg1)
 {
-	s->ep->send_error(s->rv->rx.xid, code, arg0, arg1);
+	s->ep->send_error(s->xid, code, arg0, arg1);
 	end(s);
 }
 
-/* ---- Arrival ---- */
+bool host::serving() const
+{
+	for (const auto &each : queues_) {
+		if (rpcrdma_calls_any(&each.second.calls))
+			return true;
+	}
+	return serving_;
+}
+
+/* ---- Threads ---- */
 
 service_queue &host::queue_of(endpoint &from)
 {
@@ -55,173 +78,12 @@ service_queue &host::queue_of(endpoint &from)
 
 	if (!q.ep) {
 		q.ep = &from;
+		rpcrdma_calls_init(&q.calls, from.params.page_octets(),
+				   MIN_MESSAGE);
 		rpcrdma_calls_serve(&q.calls, largest);
 	}
 	return q;
 }
-
-/* Mark the connection ready for the threads, as svc_xprt_enqueue() does. */
-void host::enqueue(service_queue &q)
-{
-	if (!q.data || q.ready)
-		return;
-	q.ready = true;
-	ready_.push_back(&q);
-	poll(1);
-}
-
-/*
- * Return the number of bytes that the Read chunks of a Call are pulled into.
- * Only pages are charged: an item alone, or the complete Call.
- */
-static u64 pull_octets(const endpoint &from, const received *rv)
-{
-	const u64 octets =
-		rpcrdma_call_to_pull(&rv->rx, MIN_MESSAGE, true).octets;
-
-	return (octets + from.params.page_octets() - 1) &
-	       ~u64{ from.params.page_octets() - 1 };
-}
-
-void host::call(endpoint &from, received *rv)
-{
-	service_queue &q = queue_of(from);
-	served *s;
-
-	all_served_.push_back(std::make_unique<served>());
-	s = all_served_.back().get();
-	s->owner = this;
-	s->ep = &from;
-	s->rv = rv;
-	rv->priv = s;
-	serving_++;
-	if (!rv->rx.lists.nr_reads)
-		s->call.octets.assign(rv->data(), rv->data() + rv->payload_len);
-	rpcrdma_calls_arrived(&q.calls, &rv->queued, pull_octets(from, rv));
-	if (pull_early(s))
-		return;
-	rpcrdma_calls_wait(&q.calls, &rv->queued);
-	q.data = true;
-	enqueue(q);
-	take();
-}
-
-/* Return true if the quota of a connection has memory for a Call. */
-static bool call_room(void *user, u64 octets)
-{
-	return static_cast<endpoint *>(user)->room(RPCRDMA_QUOTA_CALLS, octets);
-}
-
-/*
- * Pull a Call ahead of the threads, if that is possible without waiting. Return
- * false if a thread has to pull it.
- */
-bool host::pull_early(served *s)
-{
-	service_queue &q = queue_of(*s->ep);
-
-	/* Sometimes no pages are available. */
-	auto room = [](void *user, u64 octets) {
-		auto *each = static_cast<served *>(user);
-		world &w = each->owner->w_;
-
-		if (call_room(each->ep, octets) && !w.choose.chance(500))
-			return true;
-		w.sum.waited++;
-		return false;
-	};
-
-	if (!rpcrdma_calls_early(&q.calls, &s->rv->queued, room, s))
-		return false;
-	s->early = true;
-	if (q.calls.early_octets > RPCRDMA_EARLY_CALLS * u64{ largest })
-		w_.complain("too many Calls are pulled ahead");
-	pull(s);
-	return true;
-}
-
-/* ---- Reading ---- */
-
-/* Charge the pages of a Call, and begin to read into them. */
-void host::pull(served *s)
-{
-	s->held = s->rv->queued.pull_octets;
-	s->ep->hold(RPCRDMA_QUOTA_CALLS, s->held);
-	begin_reads(s);
-}
-
-/* The pages of a Call pass to a thread, or are freed. */
-void host::give_pages(served *s)
-{
-	const u64 held = s->held;
-
-	if (s->early)
-		rpcrdma_calls_early_end(&queue_of(*s->ep).calls,
-					&s->rv->queued);
-	s->early = false;
-	s->held = 0;
-	s->ep->give(RPCRDMA_QUOTA_CALLS, held);
-}
-
-/* Assemble the Call's message from its Payload stream and Read chunks. */
-void host::begin_reads(served *s)
-{
-	const received *rv = s->rv;
-	const rpcrdma_lists &lists = rv->rx.lists;
-	rpcrdma_msg_iter at{};
-	rpcrdma_msg_range range;
-	transfer *t;
-	int rc = 0;
-
-	s->call.octets.resize(rpcrdma_call_octets(&rv->rx));
-	if (lists.nr_reads > (rv->rx.format == RPCRDMA_SPECIAL ? 2u : 1u))
-		w_.sum.in_pieces++;
-	t = s->ep->new_transfer(op::read);
-	if (!t) {
-		end(s);
-		return;
-	}
-	while (!rc && rpcrdma_call_iter_next(&rv->rx, &at, &range)) {
-		if (range.origin == RPCRDMA_RANGE_INLINE)
-			memcpy(&s->call.octets[range.to],
-			       rv->data() + range.from, range.length);
-		else if (range.origin == RPCRDMA_RANGE_CHUNK)
-			rc = s->ep->add_transfer(t, lists, *range.chunk,
-						 range.from, s->call, range.to,
-						 range.length);
-	}
-	if (rc) {
-		endpoint *on = s->ep;
-		const u32 xid = rv->rx.xid;
-
-		on->drop_transfer(t);
-		end(s);
-		rpcrdma_core_remedy(on, xid, RPCRDMA_FAILED_CALL, rc, nullptr,
-				    "no resources to pull a Call's data");
-		return;
-	}
-	t->ended = [this, s](bool ok) {
-		pulled(s, ok);
-	};
-	s->ep->read(t);
-}
-
-void host::pulled(served *s, bool ok)
-{
-	service_queue &q = queue_of(*s->ep);
-
-	if (!ok) {
-		s->ep->close("Reads of a Call failed");
-		end(s);
-		return;
-	}
-	rpcrdma_calls_pulled(&q.calls, &s->rv->queued);
-	q.data = true;
-	enqueue(q);
-	take();
-}
-
-/* ---- Service ---- */
 
 /* Return true if a thread may process a Call of this connection. */
 bool host::may_take(const service_queue &q) const
@@ -235,13 +97,68 @@ bool host::may_take(const service_queue &q) const
 	       on.room(RPCRDMA_QUOTA_REPLIES, octets);
 }
 
-static served *served_of(rpcrdma_queued_call *call)
+/* The module's rpcrdma_svc_has_wspace() */
+bool host::has_wspace(const service_queue &q) const
 {
-	auto *rv = reinterpret_cast<rpcrdma_recv *>(
-		reinterpret_cast<char *>(call) -
-		offsetof(rpcrdma_recv, queued));
+	endpoint &on = *q.ep;
 
-	return static_cast<served *>(rv->priv);
+	if (on.has_messages())
+		return true;
+	return (rpcrdma_sq_can_reserve_reply_hint(&on.sq) ||
+		rpcrdma_core_can_reserve_reply(&on)) &&
+	       may_take(q);
+}
+
+/* Mark the connection ready for the threads, as svc_xprt_enqueue() does. */
+void host::enqueue(service_queue &q)
+{
+	if (!q.data || q.taken || q.ready || !has_wspace(q))
+		return;
+	q.ready = true;
+	ready_.push_back(&q);
+	poll(1);
+}
+
+bool host::messages(endpoint &from)
+{
+	service_queue &q = queue_of(from);
+
+	if (client_)
+		return false;
+	q.data = true;
+	enqueue(q);
+	return true;
+}
+
+void host::poll(endpoint &from)
+{
+	rpcrdma_poll batch{ &from };
+
+	if (!client_) {
+		rpcrdma_core_calls_poll(&queue_of(from).calls, &batch);
+		return;
+	}
+	while (received *rv = from.next_message(&batch)) {
+		if (rv->verdict == RPCRDMA_RX_CALL)
+			rpcrdma_core_callback(&from, rv);
+		else
+			rpcrdma_port_response(&from, rv);
+	}
+}
+
+/* A Call was queued. */
+void host::queued(service_queue &q)
+{
+	q.data = true;
+	enqueue(q);
+	take();
+}
+
+/* No Send context is free. */
+void host::starve(service_queue &q)
+{
+	w_.sum.waited++;
+	q.data = true;
 }
 
 /* Let the threads process Calls, one of each connection in turn. */
@@ -263,37 +180,72 @@ void host::take()
  */
 void host::take_from(service_queue &q)
 {
-	rpcrdma_send *send = nullptr;
-	rpcrdma_queued_call *call;
-	served *s;
+	rpcrdma_poll batch{ q.ep };
+	rpcrdma_recv *rv;
+	bool was_open;
+	int rc;
 
 	if (!q.ep->is_open())
 		return;
-	if (may_take(q))
-		send = q.ep->take_reply_send();
-	if (!send)
-		return;
-	call = rpcrdma_calls_next(&q.calls, call_room, q.ep);
-	q.data = call && rpcrdma_calls_any(&q.calls);
+	q.taken = true;
+	rv = rpcrdma_core_calls_next(q.ep, &q.calls, &batch, may_take(q));
+	q.taken = false;
 	enqueue(q);
-	if (!call) {
+	if (!rv) {
 		w_.sum.waited += rpcrdma_calls_any(&q.calls);
-		rpcrdma_core_send_put(send);
 		return;
 	}
-	s = served_of(call);
-	if (rpcrdma_call_must_pull(call)) {
-		rpcrdma_core_send_put(send);
-		if (call->pull_octets > q.calls.max_octets)
-			w_.complain("a Call is too large for the service");
-		pull(s);
+	if (!rv->send)
+		w_.complain("a thread gets a Call without a context");
+	was_open = q.ep->is_open();
+	failure_ = 0;
+	refused_ = false;
+	rc = rpcrdma_core_call_take(q.ep, rv, as_thread(this));
+	check_failure(*q.ep, was_open, rc);
+	if (rc <= 0)
 		return;
-	}
-	s->send = send;
-	give_pages(s);
+
+	auto *s = static_cast<served *>(rv->priv);
+
+	s->send = rv->send;
+	rv->send = nullptr;
 	q.busy++;
 	busy_++;
 	execute(s);
+}
+
+/* Let the Call fail that a thread has taken. */
+int host::call_fails(received *rv, int status)
+{
+	failure_ = status;
+	failed_ = rv;
+	return status;
+}
+
+/* A Call was refused, or the ERROR is never sent. */
+void host::call_refused()
+{
+	if (failure_ && failed_->held)
+		w_.complain("a Call is refused before its Receive is released");
+	refused_ = true;
+}
+
+/*
+ * Check what became of a Call: one that is too large is refused, and one for which there
+ * is no memory closes the connection.
+ */
+void host::check_failure(const endpoint &on, bool was_open, int result)
+{
+	if (!failure_ || !was_open)
+		return;
+	if (failed_->held)
+		w_.complain(
+			"the Receive of a Call that failed is not released");
+	if (refused_ != (failure_ == -E2BIG) ||
+	    result != (refused_ ? 0 : -ENOTCONN))
+		w_.complain("the wrong Calls are refused");
+	if (!refused_ && !on.is_closing())
+		w_.complain("a Call is lost, and its connection is not closed");
 }
 
 /* The connection has ended, and no peer waits for its Calls. */
@@ -301,10 +253,7 @@ void host::drop_calls(endpoint &gone)
 {
 	service_queue &q = queue_of(gone);
 
-	rpcrdma_calls_serve(&q.calls, 0);
-	while (rpcrdma_queued_call *call =
-		       rpcrdma_calls_next(&q.calls, nullptr, nullptr))
-		end(served_of(call));
+	rpcrdma_core_calls_end(&q.calls);
 }
 
 /* The run has ended: no Call is left. */
@@ -327,10 +276,143 @@ void host::thread_is_free(served *s)
 		poll(1);
 }
 
+/* ---- Calls ---- */
+
+served *host::new_served(received *rv)
+{
+	served *s;
+
+	all_served_.push_back(std::make_unique<served>());
+	s = all_served_.back().get();
+	s->owner = this;
+	s->ep = static_cast<endpoint *>(rv->core);
+	s->rv = rv;
+	s->xid = rv->rx.xid;
+	/* Nothing is read or filled in yet. */
+	s->call.octets.assign(rv->pull.octets, 0xa5);
+	rv->priv = s;
+	serving_++;
+	return s;
+}
+
+/* The pages of a Call pass to a thread, or are freed. */
+void host::give_pages(served *s)
+{
+	const u64 held = s->held;
+
+	s->held = 0;
+	s->ep->give(RPCRDMA_QUOTA_CALLS, held);
+}
+
+int host::call_pages(received *rv, bool early)
+{
+	service_queue &q = queue_of(*static_cast<endpoint *>(rv->core));
+	served *s = new_served(rv);
+
+	/* Sometimes no pages are available. */
+	auto room = [](void *user, u64 octets) {
+		auto *each = static_cast<served *>(user);
+		world &w = each->owner->w_;
+
+		if (each->ep->room(RPCRDMA_QUOTA_CALLS, octets) &&
+		    !w.choose.chance(500))
+			return true;
+		w.sum.waited++;
+		return false;
+	};
+
+	if (early && !rpcrdma_calls_early(&q.calls, &rv->queued, room, s))
+		return -ENOMEM;
+	if (q.calls.early_octets > RPCRDMA_EARLY_CALLS * u64{ largest })
+		w_.complain("too many Calls are pulled ahead");
+	if (!early && rv->queued.pull_octets > q.calls.max_octets) {
+		w_.complain("a Call is too large for the service");
+		return -E2BIG;
+	}
+	s->held = rv->queued.pull_octets;
+	s->ep->hold(RPCRDMA_QUOTA_CALLS, s->held);
+	/* Threads seldom have to pull a Call. */
+	if (!w_.fault(early ? 2 : 100))
+		return 0;
+	return early ? -ENOMEM : call_fails(rv, -ENOMEM);
+}
+
+void host::free_call(received *rv)
+{
+	auto *s = static_cast<served *>(rv->priv);
+
+	if (!s->rv)
+		w_.complain("the state of a Call is freed twice");
+	if (!rv->held)
+		w_.complain("the Receive of a Call is released too early");
+	rpcrdma_calls_early_end(&queue_of(*s->ep).calls, &rv->queued);
+	rv->priv = nullptr;
+	forget(s);
+}
+
+/* Return the Reads of a Call, into its memory. */
+transfer *host::new_reads(received *rv)
+{
+	if (rv->rx.lists.nr_reads >
+	    (rv->rx.format == RPCRDMA_SPECIAL ? 2u : 1u))
+		w_.sum.in_pieces++;
+	return static_cast<endpoint *>(rv->core)->new_transfer(op::read);
+}
+
+/* Assemble the message of a Call, and give its pages to the thread. */
+int host::deliver_call(received *rv)
+{
+	auto *s = static_cast<served *>(rv->priv);
+	const u8 *payload = rv->data();
+	u32 position = rv->payload_len;
+
+	if (!rv->queued.pull_octets) {
+		rv->pull = {};
+		s = new_served(rv);
+	}
+	if (rv->pull.item)
+		position = rv->pull.item->position;
+	if (rv->pull.item || !rv->queued.pull_octets)
+		s->whole.assign(payload, payload + position);
+	s->whole.insert(s->whole.end(), s->call.octets.begin(),
+			s->call.octets.end());
+	if (rv->pull.item) {
+		s->whole.resize(roundup4(static_cast<u32>(s->whole.size())));
+		s->whole.insert(s->whole.end(), payload + position,
+				payload + rv->payload_len);
+	}
+	/* A client of version 1 is sent no ERROR without a cause of its own. */
+	if (s->ep->conn.version == RPCRDMA_VERS_2 && w_.fault(1))
+		return call_fails(rv, -E2BIG);
+	rpcrdma_calls_early_end(&queue_of(*s->ep).calls, &rv->queued);
+	give_pages(s);
+	return 0;
+}
+
+int host::begin_callback(received *rv)
+{
+	if (w_.fault(2))
+		return -ENOBUFS;
+	new_served(rv)->lists = rv->rx.lists;
+	return 0;
+}
+
+/* A callback is complete. Its Receive is released. */
+void host::callback(served *s)
+{
+	if (s->rv->held)
+		w_.complain("the Receive of a callback is released too late");
+	s->rv = nullptr;
+	s->whole = s->call.octets;
+	queue_of(*s->ep).busy++;
+	busy_++;
+	execute(s);
+}
+
 /* The Call is complete: execute it. */
 void host::execute(served *s)
 {
-	const std::vector<u8> &call = s->call.octets;
+	const std::vector<u8> &call = s->whole;
 	std::vector<u8> expected;
 	rpc *task = nullptr;
 	u32 sequence;

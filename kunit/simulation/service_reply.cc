@@ -36,7 +36,7 @@ void host::check_plan(const served *s, const rpcrdma_reply &reply,
 		      const rpcrdma_reply_plan &plan)
 {
 	const endpoint *on = s->ep;
-	const rpcrdma_lists &lists = s->rv->rx.lists;
+	const rpcrdma_lists &lists = *s->call_lists;
 	const struct rpcrdma_conn_limits limits =
 		rpcrdma_conn_limits(&on->conn);
 	rpcrdma_lists returned = lists;
@@ -79,7 +79,6 @@ void host::encode(served *s)
 {
 	const spec &what = net_.find(s->rpc_id)->what;
 
-	s->xid = s->rv->rx.xid;
 	s->reply.clear();
 	if (s->uncached)
 		fill(s->reply, s->xid, REPLY, s->rpc_id, STATUS_UNCACHED,
@@ -88,7 +87,7 @@ void host::encode(served *s)
 		fill(s->reply, s->xid, REPLY, s->rpc_id, STATUS_OK,
 		     what.reply_length, what.reply_item);
 	s->length = static_cast<u32>(s->reply.size());
-	s->call_lists = &s->rv->rx.lists;
+	s->call_lists = s->rv ? &s->rv->rx.lists : &s->lists;
 }
 
 /* Send the Reply. */
@@ -111,7 +110,8 @@ void host::answer(served *s)
 			end(s);
 		return;
 	}
-	if (!s->send) {
+	/* A client gets a context for its Reply when it sends that. */
+	if (!s->send && !client_) {
 		w_.complain("a thread waits for its peer");
 		end(s);
 		return;
@@ -127,14 +127,13 @@ void host::answer(served *s)
 	check_plan(s, reply, plan);
 	if (net_.find(s->rpc_id)->what.bad)
 		spoilt = spoil(s, plan);
-	/* A client keeps a Reply; its Send context is reserved here nevertheless. */
 	s->kept = client_;
 	s->exposes = false;
 	rc = rpcrdma_core_send_reply(on, s);
 	if (!rc && !s->refused && s->rv && rpcrdma_reply_is_credit(&on->conn))
 		w_.complain(
 			"a Reply is a credit for which no Receive is posted");
-	if (spoilt && s->rv)
+	if (spoilt && (s->rv || client_))
 		spoilt->handle ^= s->spoilt;
 	s->spoilt = 0;
 	if (rc == -EAGAIN || rc == -ENOBUFS) {
@@ -161,7 +160,7 @@ void host::answer(served *s)
  */
 rpcrdma_segment *host::spoil(served *s, const rpcrdma_reply_plan &plan)
 {
-	rpcrdma_lists &lists = s->rv->rx.lists;
+	rpcrdma_lists &lists = s->rv ? s->rv->rx.lists : s->lists;
 	const rpcrdma_chunk *first = nullptr;
 
 	for (u32 i = 0; i < plan.lists.nr_writes && !first; i++) {
@@ -318,12 +317,8 @@ int host::expose(served *s, const rpcrdma_reply &reply,
 /* In version 1 a Receive is posted before the Reply permits another Call. */
 void host::built(served *s)
 {
-	received *rv = s->rv;
-
-	if (!rpcrdma_reply_is_credit(&s->ep->conn))
-		return;
-	s->rv = nullptr;
-	s->ep->put(rv);
+	if (s->rv && rpcrdma_reply_is_credit(&s->ep->conn))
+		rpcrdma_core_call_release(s->rv);
 }
 
 static served *served_of(const rpcrdma_reply_out *out)

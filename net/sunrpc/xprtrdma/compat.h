@@ -28,6 +28,11 @@
 #include <asm/unaligned.h>
 #endif
 
+/* A function into which the functions that it calls are inlined. 5.10 has no name for it. */
+#ifndef __flatten
+#define __flatten __attribute__((__flatten__))
+#endif
+
 /* A variable that CONFIG_INIT_STACK_ALL_* does not initialize. Kernels have it since 6.9. */
 #ifndef __uninitialized
 #if __has_attribute(__uninitialized__)

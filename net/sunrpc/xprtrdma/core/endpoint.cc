@@ -8,6 +8,7 @@
 #include "endpoint/post.cc"
 #include "endpoint/send.cc"
 #include "endpoint/reply.cc"
+#include "endpoint/calls.cc"
 #include "endpoint/continued.cc"
 #include "endpoint/transfer.cc"
 #include "endpoint/receives.cc"

@@ -40,6 +40,8 @@
 #include <linux/slab.h>
 #include <linux/sunrpc/bc_xprt.h>
 
+#include <core/port_call.h>
+
 #include "../compat.h"
 #include "client_bc.h"
 #include "responder.h"
@@ -59,7 +61,6 @@ struct rpcrdma_bc_rqst {
 	/* The Call; the first page always exists, the others while in use */
 	struct page		*pages[RPCRDMA_BC_PAGES];
 	u32			octets;
-	struct rpcrdma_recv	*rv;	/* until the Call is complete */
 	struct rpcrdma_lists	lists;	/* chunks for its Reply */
 	void			*reply;
 	struct work_struct	drop_work;
@@ -254,8 +255,10 @@ static void rpcrdma_bc_drop_worker(struct work_struct *work)
  * an upcall: if the reference to the transport is the last one, putting it waits for an
  * autoclose, which may be waiting for the upcall to return.
  */
-static void rpcrdma_bc_drop(struct rpcrdma_bc_rqst *bc)
+void rpcrdma_client_bc_drop(void *call)
 {
+	struct rpcrdma_bc_rqst *bc = call;
+
 	queue_work(rpcrdma_xprt_wq, &bc->drop_work);
 }
 
@@ -268,17 +271,14 @@ void rpcrdma_client_bc_free_rqst(struct rpc_rqst *rqst)
 }
 
 /*
- * Prepare to accept the Call in @rv. Caller holds bc_mutex.
- * Return: the rpc_rqst for it; an errno of rpcrdma_callbacks_admit(); ERR_PTR(-ENOBUFS)
- * or ERR_PTR(-ENOMEM) if all rpc_rqsts are in use or memory is short; or
- * ERR_PTR(-ENOTCONN) if the transport is being destroyed.
+ * Return the rpc_rqst for the Call in @rv, or an ERR_PTR. Caller holds bc_mutex.
  */
 static struct rpcrdma_bc_rqst *rpcrdma_bc_begin(struct rpcrdma_client *client,
-						struct rpcrdma_ep *ep,
 						struct rpcrdma_recv *rv)
 {
 	const struct rpc_xprt *xprt = &client->requester.xprt;
-	u64 octets = rpcrdma_call_octets(&rv->rx);
+	struct rpcrdma_ep *ep = rpcrdma_recv_ep(rv);
+	u64 octets = rv->pull.octets;
 	struct rpcrdma_bc_rqst *bc;
 	int rc;
 	u32 i;
@@ -303,7 +303,6 @@ static struct rpcrdma_bc_rqst *rpcrdma_bc_begin(struct rpcrdma_client *client,
 		goto out_push;
 	rpcrdma_ep_get(ep);
 	bc->ep = ep;
-	bc->rv = rv;
 	bc->octets = octets;
 	bc->lists = rv->rx.lists;
 	return bc;
@@ -314,13 +313,19 @@ out_push:
 	return ERR_PTR(rc);
 }
 
-/*
- * Refuse a Call that could not be accepted, or close its connection, depending on @rc.
- */
-static void rpcrdma_bc_call_failed(struct rpcrdma_ep *ep, u32 xid, int rc)
+int rpcrdma_port_callback_begin(struct rpcrdma_recv *rv)
 {
-	rpcrdma_core_remedy(&ep->core, xid, RPCRDMA_FAILED_CALL, rc, NULL,
-			    "no resources for a received callback");
+	struct rpcrdma_client *client = rpcrdma_recv_ep(rv)->priv;
+	struct rpcrdma_bc_rqst *bc;
+
+	mutex_lock(&client->bc_mutex);
+	bc = rpcrdma_bc_begin(client, rv);
+	mutex_unlock(&client->bc_mutex);
+	if (IS_ERR(bc))
+		return PTR_ERR(bc);
+	rv->priv = bc;
+	rv->into = bc->pages;
+	return 0;
 }
 
 /* Pass a complete Call to the service. Caller holds bc_mutex. */
@@ -357,77 +362,24 @@ static void rpcrdma_bc_deliver(struct rpcrdma_client *client,
 	rpcrdma_bc_enqueue(xprt->bc_serv, rqst);
 }
 
-/*
- * Complete a Call after its Reads have ended: add the inline data, and pass the Call to
- * the service or refuse it. No lock held.
- */
-static void rpcrdma_bc_complete(struct rpcrdma_client *client,
-				struct rpcrdma_bc_rqst *bc)
+int rpcrdma_port_callback_deliver(struct rpcrdma_ep_core *core, void *call,
+				  u32 xid)
 {
+	struct rpcrdma_client *client = rpcrdma_ep_of(core)->priv;
 	const struct rpc_xprt *xprt = &client->requester.xprt;
-	struct rpcrdma_recv *rv = bc->rv;
-	struct rpcrdma_ep *ep = bc->ep;
-	enum rpcrdma_refusal refusal;
-	u32 xid = rv->rx.xid;
-
-	refusal = rpcrdma_call_complete(rv, bc->pages);
-	rpcrdma_recv_put(rv);
+	struct rpcrdma_bc_rqst *bc = call;
+	bool served;
 
 	mutex_lock(&client->bc_mutex);
-	if (!refusal && !rpcrdma_callbacks_served(&client->callbacks, xprt->bc_serv,
-						  READ_ONCE(xprt->stat.sends)))
-		refusal = RPCRDMA_REFUSE_NO_SERVICE;
-	if (!refusal)
+	served = rpcrdma_callbacks_served(&client->callbacks, xprt->bc_serv,
+					  READ_ONCE(xprt->stat.sends));
+	if (served)
 		rpcrdma_bc_deliver(client, bc, xid);
 	mutex_unlock(&client->bc_mutex);
-	if (refusal) {
-		rpcrdma_ep_refuse(ep, xid, refusal);
-		rpcrdma_bc_drop(bc);
-	}
-}
-
-/* Handle the end of a Call's Reads. */
-static void rpcrdma_bc_pulled(struct rpcrdma_rw *rw, bool ok)
-{
-	struct rpcrdma_bc_rqst *bc = rw->priv;
-	struct rpcrdma_recv *rv = bc->rv;
-
-	if (likely(ok)) {
-		rpcrdma_bc_complete(bc->ep->priv, bc);
-		return;
-	}
-	/* The queue pair does not survive this; the server retransmits. */
-	rpcrdma_ep_close(bc->ep, "an RDMA Read of a callback's data failed");
-	rpcrdma_recv_put(rv);
-	rpcrdma_bc_drop(bc);
-}
-
-void rpcrdma_client_bc_call(struct rpcrdma_client *client,
-			    struct rpcrdma_ep *ep, struct rpcrdma_recv *rv)
-{
-	struct rpcrdma_bc_rqst *bc;
-	u32 xid = rv->rx.xid;
-	int rc;
-
-	mutex_lock(&client->bc_mutex);
-	bc = rpcrdma_bc_begin(client, ep, rv);
-	mutex_unlock(&client->bc_mutex);
-	if (IS_ERR(bc)) {
-		rpcrdma_recv_put(rv);
-		rpcrdma_bc_call_failed(ep, xid, PTR_ERR(bc));
-		return;
-	}
-	if (!rv->rx.lists.nr_reads) {
-		rpcrdma_bc_complete(client, bc);
-		return;
-	}
-	rc = rpcrdma_call_pull(rv, NULL, bc->pages, bc->octets, RPCRDMA_BC_GFP,
-			       rpcrdma_bc_pulled, bc);
-	if (!rc)
-		return;
-	rpcrdma_recv_put(rv);
-	rpcrdma_bc_call_failed(ep, xid, rc);
-	rpcrdma_bc_drop(bc);
+	if (served)
+		return 0;
+	rpcrdma_client_bc_drop(bc);
+	return -EOPNOTSUPP;
 }
 
 /*
@@ -497,6 +449,19 @@ int rpcrdma_client_bc_reply(struct rpc_rqst *rqst)
 	struct rpcrdma_bc_rqst *bc = rpcrdma_rqst_bc(rqst);
 
 	return rpcrdma_ep_is_open(bc->ep) ? rpcrdma_bc_try_reply(bc) : 0;
+}
+
+#else
+
+int rpcrdma_port_callback_begin(struct rpcrdma_recv *rv)
+{
+	return -EOPNOTSUPP;
+}
+
+int rpcrdma_port_callback_deliver(struct rpcrdma_ep_core *core, void *call,
+				  u32 xid)
+{
+	return -EOPNOTSUPP;
 }
 
 #endif /* CONFIG_SUNRPC_BACKCHANNEL */

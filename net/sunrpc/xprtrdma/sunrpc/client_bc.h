@@ -39,13 +39,8 @@ void rpcrdma_client_bc_destroy(struct rpc_xprt *xprt, unsigned int max_reqs);
 int rpcrdma_client_reserve_xprt(struct rpc_xprt *xprt, struct rpc_task *task);
 void rpcrdma_client_release_xprt(struct rpc_xprt *xprt, struct rpc_task *task);
 
-/*
- * Process a Call that @ep has returned. The engine has verified that it uses only what
- * the level that this client announced permits. Consumes @rv.
- * Context: a context that polls @ep: process context, one at a time.
- */
-void rpcrdma_client_bc_call(struct rpcrdma_client *client,
-			    struct rpcrdma_ep *ep, struct rpcrdma_recv *rv);
+/* Release rv->priv of a Call that the service does not receive. */
+void rpcrdma_client_bc_drop(void *call);
 /*
  * Send the Reply in rq_snd_buf of a Call's rpc_rqst, on the connection of the Call. If
  * the connection has ended, drop the Reply: the server sends the Call again. The caller
@@ -58,14 +53,8 @@ void rpcrdma_client_bc_free(struct rpcrdma_client *client);
 
 #else
 
-static inline void rpcrdma_client_bc_call(struct rpcrdma_client *client,
-					  struct rpcrdma_ep *ep,
-					  struct rpcrdma_recv *rv)
+static inline void rpcrdma_client_bc_drop(void *call)
 {
-	u32 xid = rv->rx.xid;
-
-	rpcrdma_recv_put(rv);
-	rpcrdma_ep_refuse(ep, xid, RPCRDMA_REFUSE_NO_SERVICE);
 }
 
 static inline int rpcrdma_client_bc_reply(struct rpc_rqst *rqst)

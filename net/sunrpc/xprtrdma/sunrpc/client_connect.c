@@ -173,7 +173,7 @@ static void rpcrdma_client_poll(struct rpcrdma_ep *ep)
 
 	while ((rv = rpcrdma_ep_poll(&poll))) {
 		if (unlikely(rv->verdict == RPCRDMA_RX_CALL))
-			rpcrdma_client_bc_call(client, ep, rv);
+			rpcrdma_core_callback(&ep->core, rv);
 		else
 			rpcrdma_requester_reply(xprt, ep, rv);
 	}

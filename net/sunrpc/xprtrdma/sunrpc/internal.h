@@ -5,6 +5,8 @@
 
 #include <linux/sunrpc/svc_xprt.h>
 
+#include <rpcrdma/endpoint_call.h>
+
 #include "../verbs/charge.h"
 #include "../verbs/receiving.h"
 #include "../verbs/sending.h"
@@ -43,7 +45,6 @@ struct rpcrdma_svc_conn {
 	struct page		**spare;	/* pages to pull into, or NULL */
 	struct rpcrdma_spare_pages nr_spare;	/* the engine's */
 	struct delayed_work	spare_work;
-	u32			arg_pages;	/* maximum for a Call, 0: unknown */
 	struct rpcrdma_pending_conn pending;	/* the engine's: its owner */
 };
 
@@ -52,13 +53,9 @@ struct rpcrdma_svc_conn {
  * Call without chunks has none.
  */
 struct rpcrdma_svc_call {
-	struct rpcrdma_svc_conn	*conn;
 	/* Read chunks */
 	u32			nr_pages;	/* in @pages: those of the Call */
-	u32			octets;		/* bytes in these pages */
 	u32			held;		/* bytes charged for them */
-	bool			early;		/* charged to conn->queue.early_octets */
-	bool			item_only;	/* one item, page-aligned */
 	/* Results that may be sent in Write chunks, as the service reported them */
 	u32			nr_items;
 	ktime_t			pass;		/* rq_stime at that time */
@@ -71,35 +68,45 @@ static inline struct rpcrdma_svc_conn *to_svc_conn(struct svc_xprt *xprt)
 	return container_of(xprt, struct rpcrdma_svc_conn, xprt);
 }
 
+static inline struct rpcrdma_svc_conn *
+rpcrdma_svc_conn_of(const struct rpcrdma_ep_core *core)
+{
+	return rpcrdma_ep_of((struct rpcrdma_ep_core *)core)->priv;
+}
+
+/* A service thread, for the core */
+static inline struct rpcrdma_thread *rpcrdma_rqst_thread(struct svc_rqst *rqstp)
+{
+	return (struct rpcrdma_thread *)rqstp;
+}
+
+static inline struct svc_rqst *rpcrdma_thread_rqst(struct rpcrdma_thread *thread)
+{
+	return (struct svc_rqst *)thread;
+}
+
+enum {
+	/*
+	 * Bytes that sunrpc reads from rq_arg.head without checking other parts: an RPC
+	 * Call up to the length of its credential, and the same of its verifier (RFC
+	 * 5531).
+	 */
+	RPCRDMA_SVC_MIN_HEAD = 40,
+};
+
 /* server_pages.c */
 extern struct workqueue_struct *rpcrdma_svc_wq;
 /*
  * Allocate the state of a Call with chunks, with space for @nr pages to pull into. Return
  * NULL if out of memory.
  */
-struct rpcrdma_svc_call *
-rpcrdma_svc_call_alloc(struct rpcrdma_svc_conn *conn, struct rpcrdma_recv *rv,
-		       u32 nr, gfp_t gfp);
-/* Free the state of the Call in @rv, if there is one, and its pages. */
-void rpcrdma_svc_call_free(struct rpcrdma_recv *rv);
-/* Release everything that a Call holds. Process context. */
-void rpcrdma_svc_call_release(struct rpcrdma_recv *rv);
-/* Return true if the quota of @user, a connection, has @octets for a Call. */
-bool rpcrdma_svc_call_room(void *user, u64 octets);
-/* Exchange pulled pages, which leave the Call, for the same number of @pages of a thread. */
-void rpcrdma_svc_swap_pages(struct rpcrdma_recv *rv, struct page **pages);
+struct rpcrdma_svc_call *rpcrdma_svc_call_alloc(struct rpcrdma_recv *rv, u32 nr,
+						gfp_t gfp);
 /*
- * Allocate @nr pages for a Call, which no thread has received yet, without waiting, and
- * charge them. Return false if the engine decides that it waits for a thread, or if there are not
- * enough; the Call then has the pages that were available.
+ * Exchange pulled pages, which leave the Call, for pages of a thread. Return false if it
+ * has fewer.
  */
-bool rpcrdma_svc_early_pages(struct rpcrdma_recv *rv, u32 nr);
-/*
- * Use @nr spare pages for a Call, and if there are too few, pages of @rqstp, which sunrpc
- * refills. Charge them.
- */
-void rpcrdma_svc_take_pages(struct svc_rqst *rqstp,
-			    struct rpcrdma_svc_call *call, u32 nr);
+bool rpcrdma_svc_swap_pages(struct rpcrdma_recv *rv, struct svc_rqst *rqstp);
 void rpcrdma_svc_spare_init(struct rpcrdma_svc_conn *conn);
 /* Free the spare pages, after the last Call has been pulled. */
 void rpcrdma_svc_spare_free(struct rpcrdma_svc_conn *conn);

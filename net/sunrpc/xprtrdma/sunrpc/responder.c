@@ -4,10 +4,11 @@
  *
  * Operation
  *
- * A Call with Read chunks is pulled into pages, and completed from its inline part. A
- * Reply is planned, built and sent by one call of the core (core/endpoint/reply.cc). The
- * core calls this file to copy what is sent inline, to prepare Writes, and to expose what
- * the peer pulls. server_reply.c has the results of a server's Reply.
+ * The core decides what of a Call is pulled, and completes it (core/endpoint/calls.cc);
+ * this file prepares the Reads into pages, and copies. A Reply is planned, built and sent
+ * by one call of the core (core/endpoint/reply.cc). The core calls this file to copy what
+ * is sent inline, to prepare Writes, and to expose what the peer pulls. server_reply.c has
+ * the results of a server's Reply.
  *
  * Memory
  *
@@ -19,8 +20,8 @@
  *
  * Errors
  *
- * If a function for a Reply fails, it releases what it has prepared, and the core what
- * the functions before it have. A Call that is malformed is refused before it is executed.
+ * If a function fails, it releases what it has prepared, and the core what the functions
+ * before it have.
  *
  * Locking
  *
@@ -34,6 +35,7 @@
 #include <linux/sunrpc/svc.h>
 #include <linux/sunrpc/xdr.h>
 
+#include <core/port_call.h>
 #include <core/port_reply.h>
 
 #include "../compat.h"
@@ -64,69 +66,71 @@ void rpcrdma_pages_fill(struct page **pages, u32 to, const void *from,
 	}
 }
 
-/*
- * Prepare the Reads of a Call, of @item or all its chunks, to @ext. Return the transfer
- * or an ERR_PTR.
- */
-static noinline_for_stack struct rpcrdma_rw *
-rpcrdma_call_reads(struct rpcrdma_recv *rv, const struct rpcrdma_chunk *item,
-		   const struct rpcrdma_extent *ext, gfp_t gfp)
+/* A Call that is pulled ahead of the threads may not wait for memory: see calls.cc. */
+static gfp_t rpcrdma_call_gfp(const struct rpcrdma_recv *rv)
 {
-	const struct rpcrdma_lists *lists = &rv->rx.lists;
-	struct rpcrdma_msg_iter at = {};
-	struct rpcrdma_msg_range range;
-	struct rpcrdma_rw *rw;
-	int rc = 0;
-
-	rw = rpcrdma_rw_alloc(rpcrdma_recv_ep(rv), DMA_FROM_DEVICE, 0, 0, gfp);
-	if (!rw)
-		return ERR_PTR(-ENOMEM);
-	if (item)
-		rc = rpcrdma_rw_add(rw, lists, item, 0, ext, 1, 0, ext->length);
-	while (!item && !rc && rpcrdma_call_iter_next(&rv->rx, &at, &range))
-		if (range.origin == RPCRDMA_RANGE_CHUNK)
-			rc = rpcrdma_rw_add(rw, lists, range.chunk, range.from,
-					    ext, 1, range.to, range.length);
-	if (!rc)
-		return rw;
-	rpcrdma_rw_free(rw);
-	return ERR_PTR(rc);
+	if (likely(rv->queued.early))
+		return GFP_NOWAIT | __GFP_NOWARN;
+	return unlikely(rv->queued.at_once) ? RPCRDMA_GFP_CLIENT : GFP_KERNEL;
 }
 
-int rpcrdma_call_pull_any(struct rpcrdma_recv *rv,
-			  const struct rpcrdma_chunk *item,
-			  struct page **pages, u32 octets, gfp_t gfp,
-			  void (*done)(struct rpcrdma_rw *rw, bool ok),
-			  void *priv)
+static void rpcrdma_call_pulled(struct rpcrdma_rw *rw, bool ok)
 {
-	struct rpcrdma_extent ext = rpcrdma_extent_of_pages(pages, 0, octets);
-	struct rpcrdma_rw *rw;
-
-	rw = rpcrdma_call_reads(rv, item, &ext, gfp);
-	if (IS_ERR(rw))
-		return PTR_ERR(rw);
-	rw->priv = priv;
-	rw->done = done;
-	rpcrdma_rw_read(rw);
-	return 0;
+	rpcrdma_core_call_pulled(rw->priv, ok);
 }
 
-enum rpcrdma_refusal rpcrdma_call_complete(const struct rpcrdma_recv *rv,
-					   struct page **pages)
+struct rpcrdma_transfer *
+rpcrdma_port_call_read_one(struct rpcrdma_recv *rv,
+			   const struct rpcrdma_chunk *item)
 {
-	struct rpcrdma_msg_iter at = {};
-	struct rpcrdma_msg_range range;
+	struct rpcrdma_rw *rw;
 
-	while (rpcrdma_call_iter_next(&rv->rx, &at, &range)) {
-		if (range.origin != RPCRDMA_RANGE_CHUNK)
-			rpcrdma_pages_fill(
-				pages, range.to,
-				range.origin == RPCRDMA_RANGE_INLINE ?
-					rv->payload + range.from :
-					NULL,
-				range.length);
-	}
-	return rpcrdma_call_refusal(&rv->rx, page_address(pages[0]));
+	rw = rpcrdma_rw_read_one(rv, item, rv->into, rpcrdma_call_gfp(rv));
+	if (unlikely(!rw))
+		return NULL;
+	rw->priv = rv;
+	rw->done = rpcrdma_call_pulled;
+	return &rw->core;
+}
+
+struct rpcrdma_transfer *rpcrdma_port_call_reads(struct rpcrdma_recv *rv)
+{
+	struct rpcrdma_rw *rw;
+
+	rw = rpcrdma_rw_alloc(rpcrdma_recv_ep(rv), DMA_FROM_DEVICE, 0, 0,
+			      rpcrdma_call_gfp(rv));
+	return rw ? &rw->core : NULL;
+}
+
+int rpcrdma_port_call_read(struct rpcrdma_recv *rv, struct rpcrdma_transfer *t,
+			   const struct rpcrdma_msg_range *range)
+{
+	struct rpcrdma_extent ext =
+		rpcrdma_extent_of_pages(rv->into, 0, rv->pull.octets);
+
+	return rpcrdma_rw_add(rpcrdma_rw_of(t), &rv->rx.lists, range->chunk,
+			      range->from, &ext, 1, range->to, range->length);
+}
+
+void rpcrdma_port_call_hold(struct rpcrdma_recv *rv, struct rpcrdma_transfer *t)
+{
+	struct rpcrdma_rw *rw = rpcrdma_rw_of(t);
+
+	rw->priv = rv;
+	rw->done = rpcrdma_call_pulled;
+}
+
+void rpcrdma_port_call_fill(struct rpcrdma_recv *rv, u32 to, const void *from,
+			    u32 length)
+{
+	rpcrdma_pages_fill(rv->into, to, from, length);
+}
+
+const void *rpcrdma_port_call_start(const struct rpcrdma_recv *rv)
+{
+	struct page **pages = rv->into;
+
+	return page_address(pages[0]);
 }
 
 /* ---- Replies ---- */

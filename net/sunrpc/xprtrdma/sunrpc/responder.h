@@ -18,35 +18,6 @@ void rpcrdma_pages_fill(struct page **pages, u32 to, const void *from,
 /* Release @nr pages of a thread, unless all of them have been moved away. */
 void rpcrdma_pages_put(struct page **pages, u32 nr);
 
-/* rpcrdma_call_pull() without a fast path */
-int rpcrdma_call_pull_any(struct rpcrdma_recv *rv,
-			  const struct rpcrdma_chunk *item,
-			  struct page **pages, u32 octets, gfp_t gfp,
-			  void (*done)(struct rpcrdma_rw *rw, bool ok),
-			  void *priv);
-/*
- * Begin to pull the Read chunks of @rv into @pages: @item, or if that is NULL, the
- * complete Call. @octets: bytes of that item or Call. @done is called at the end, with
- * @priv as rw->priv.
- * Context: process context, may sleep.
- * Return: 0, or -ENOMEM or an errno of rpcrdma_rw_add(): @done is not called.
- */
-static __always_inline int
-rpcrdma_call_pull(struct rpcrdma_recv *rv, const struct rpcrdma_chunk *item,
-		  struct page **pages, u32 octets, gfp_t gfp,
-		  void (*done)(struct rpcrdma_rw *rw, bool ok), void *priv)
-{
-	if (item && likely(rpcrdma_rw_read_one(rv, item, pages, gfp, done, priv)))
-		return 0;
-	return rpcrdma_call_pull_any(rv, item, pages, octets, gfp, done, priv);
-}
-/*
- * Complete the Call @rv in @pages, in the linear mapping, with the bytes that were not
- * pulled. Return the reason why it is refused, or RPCRDMA_REFUSE_NONE.
- */
-enum rpcrdma_refusal rpcrdma_call_complete(const struct rpcrdma_recv *rv,
-					   struct page **pages);
-
 /* A Reply to be sent, for rpcrdma_core_send_reply() */
 struct rpcrdma_svc_reply {
 	struct rpcrdma_reply_out core;

@@ -58,12 +58,7 @@ struct svc_xprt *rpcrdma_svc_conn_get(struct rpcrdma_svc_conn *conn)
 
 void rpcrdma_svc_conn_free(struct rpcrdma_svc_conn *conn)
 {
-	struct rpcrdma_queued_call *call;
-
-	rpcrdma_calls_serve(&conn->queue, 0);
-	while ((call = rpcrdma_calls_next(&conn->queue, NULL, NULL)))
-		rpcrdma_svc_call_release(container_of(call, struct rpcrdma_recv,
-						      queued));
+	rpcrdma_core_calls_end(&conn->queue);
 	rpcrdma_svc_spare_free(conn);
 	cancel_delayed_work_sync(&conn->spare_work);
 	rpcrdma_ep_put(conn->ep);

@@ -44,8 +44,12 @@
 #include <linux/sunrpc/svc.h>
 #include <linux/sunrpc/svc_xprt.h>
 
+#include <core/port_call.h>
+
 #include "../compat.h"
+#include "client_bc.h"
 #include "internal.h"
+#include "settings.h"
 
 /* The maximum of spare pages that are freed at a time, and the interval */
 enum { RPCRDMA_SVC_TRIM = 64 };
@@ -53,9 +57,8 @@ enum { RPCRDMA_SVC_TRIM = 64 };
 
 struct workqueue_struct *rpcrdma_svc_wq;
 
-struct rpcrdma_svc_call *
-rpcrdma_svc_call_alloc(struct rpcrdma_svc_conn *conn, struct rpcrdma_recv *rv,
-		       u32 nr, gfp_t gfp)
+struct rpcrdma_svc_call *rpcrdma_svc_call_alloc(struct rpcrdma_recv *rv, u32 nr,
+						gfp_t gfp)
 {
 	struct rpcrdma_svc_call *call;
 
@@ -63,49 +66,44 @@ rpcrdma_svc_call_alloc(struct rpcrdma_svc_conn *conn, struct rpcrdma_recv *rv,
 	rv->priv = call;
 	if (unlikely(!call))
 		return NULL;
-	call->conn = conn;
+	rv->into = call->pages;
 	call->nr_pages = 0;
 	call->held = 0;
-	call->early = false;
 	call->nr_items = 0;
 	call->pass = 0;
 	return call;
 }
 
 /* Uncharge the pages of @call: they are not held for the peer any more. */
-static void rpcrdma_svc_call_give(struct rpcrdma_svc_call *call)
+static void rpcrdma_svc_call_give(struct rpcrdma_ep *ep,
+				  struct rpcrdma_svc_call *call)
 {
 	u32 held = call->held;
 
 	call->held = 0;
-	rpcrdma_ep_uncharge(call->conn->ep, RPCRDMA_QUOTA_CALLS, held);
+	rpcrdma_ep_uncharge(ep, RPCRDMA_QUOTA_CALLS, held);
 }
 
-void rpcrdma_svc_call_free(struct rpcrdma_recv *rv)
+void rpcrdma_port_call_free(struct rpcrdma_recv *rv)
 {
 	struct rpcrdma_svc_call *call = rv->priv;
+	struct rpcrdma_svc_conn *conn;
 
 	rv->priv = NULL;
-	if (!call)
+	if (unlikely(rv->queued.at_once)) {
+		rpcrdma_client_bc_drop(call);
 		return;
-	if (call->early) {
-		spin_lock(&call->conn->lock);
-		rpcrdma_calls_early_end(&call->conn->queue, &rv->queued);
-		spin_unlock(&call->conn->lock);
+	}
+	if (rv->queued.early) {
+		conn = rpcrdma_svc_conn_of(rv->core);
+		spin_lock(&conn->lock);
+		rpcrdma_calls_early_end(&conn->queue, &rv->queued);
+		spin_unlock(&conn->lock);
 	}
 	if (call->nr_pages)
 		release_pages(call->pages, call->nr_pages);
-	rpcrdma_svc_call_give(call);
+	rpcrdma_svc_call_give(rpcrdma_recv_ep(rv), call);
 	kfree(call);
-}
-
-void rpcrdma_svc_call_release(struct rpcrdma_recv *rv)
-{
-	rpcrdma_svc_call_free(rv);
-	if (rv->send)
-		rpcrdma_send_put(rv->send);
-	rv->send = NULL;
-	rpcrdma_recv_put(rv);
 }
 
 /* ---- Spare pages ---- */
@@ -184,12 +182,10 @@ void rpcrdma_svc_spare_free(struct rpcrdma_svc_conn *conn)
 
 /* ---- Pages of Calls ---- */
 
-bool rpcrdma_svc_call_room(void *user, u64 octets)
+bool rpcrdma_port_call_room(struct rpcrdma_ep_core *core, u64 octets)
 {
-	struct rpcrdma_svc_conn *conn = user;
-
-	return rpcrdma_ep_quota_available(conn->ep, RPCRDMA_QUOTA_CALLS,
-					  octets);
+	return rpcrdma_ep_quota_available(rpcrdma_ep_of(core),
+					  RPCRDMA_QUOTA_CALLS, octets);
 }
 
 /*
@@ -198,18 +194,19 @@ bool rpcrdma_svc_call_room(void *user, u64 octets)
  * needed. They are kept for the next Calls, so that pages need not be allocated for each
  * Call.
  */
-void rpcrdma_svc_swap_pages(struct rpcrdma_recv *rv, struct page **pages)
+bool rpcrdma_svc_swap_pages(struct rpcrdma_recv *rv, struct svc_rqst *rqstp)
 {
+	struct rpcrdma_svc_conn *conn = rpcrdma_svc_conn_of(rv->core);
 	struct rpcrdma_svc_call *call = rv->priv;
-	struct rpcrdma_svc_conn *conn = call->conn;
+	struct page **pages = rqstp->rq_pages;
 	u32 nr = call->nr_pages, kept = 0;
 	bool large = false;
 
+	if (unlikely(nr > rpcrdma_rqst_arg_pages(rqstp)))
+		return false;
 	rpcrdma_svc_spare_alloc(conn);
 	spin_lock(&conn->lock);
-	if (call->early)
-		rpcrdma_calls_early_end(&conn->queue, &rv->queued);
-	call->early = false;
+	rpcrdma_calls_early_end(&conn->queue, &rv->queued);
 	if (likely(conn->spare)) {
 		kept = rpcrdma_spare_put(&conn->nr_spare, nr);
 		memcpy(conn->spare + conn->nr_spare.nr - kept, pages,
@@ -224,10 +221,11 @@ void rpcrdma_svc_swap_pages(struct rpcrdma_recv *rv, struct page **pages)
 		release_pages(pages + kept, nr - kept);
 	memcpy(pages, call->pages, nr * sizeof(*pages));
 	call->nr_pages = 0;
-	rpcrdma_svc_call_give(call);
+	rpcrdma_svc_call_give(conn->ep, call);
+	return true;
 }
 
-/* As rpcrdma_svc_call_room(), but charge the memory if the quota has it. */
+/* As rpcrdma_port_call_room(), but charge the memory if the quota has it. */
 static bool rpcrdma_svc_early_room(void *user, u64 octets)
 {
 	struct rpcrdma_svc_conn *conn = user;
@@ -235,38 +233,52 @@ static bool rpcrdma_svc_early_room(void *user, u64 octets)
 	return rpcrdma_ep_quota_take(conn->ep, RPCRDMA_QUOTA_CALLS, octets);
 }
 
-bool rpcrdma_svc_early_pages(struct rpcrdma_recv *rv, u32 nr)
+/* Without waiting. The Call gets the pages that are available. */
+static int rpcrdma_svc_early_pages(struct rpcrdma_svc_conn *conn,
+				   struct rpcrdma_recv *rv, u32 nr)
 {
-	struct rpcrdma_svc_call *call = rv->priv;
-	struct rpcrdma_svc_conn *conn = call->conn;
+	struct rpcrdma_svc_call *call;
 	u32 i, spare = 0;
 	struct page *page;
+	bool early;
 
+	if (unlikely((u64)nr << PAGE_SHIFT > conn->queue.max_octets))
+		return -E2BIG;
+	call = rpcrdma_svc_call_alloc(rv, nr, GFP_NOWAIT | __GFP_NOWARN);
+	if (unlikely(!call))
+		return -ENOMEM;
 	spin_lock(&conn->lock);
-	call->early = rpcrdma_calls_early(&conn->queue, &rv->queued,
-					  rpcrdma_svc_early_room, conn);
-	if (call->early) {
+	early = rpcrdma_calls_early(&conn->queue, &rv->queued,
+				    rpcrdma_svc_early_room, conn);
+	if (early) {
 		call->held = nr << PAGE_SHIFT;
 		spare = rpcrdma_svc_spare_take(conn, call, nr);
 	}
 	spin_unlock(&conn->lock);
 
-	for (i = spare; call->early && i < nr; i++) {
+	for (i = spare; early && i < nr; i++) {
 		page = alloc_page(GFP_NOWAIT | __GFP_NOWARN);
 		if (!page)
 			break;
 		call->pages[i] = page;
 	}
 	call->nr_pages = i;
-	return i == nr;
+	return likely(i == nr) ? 0 : -ENOMEM;
 }
 
-void rpcrdma_svc_take_pages(struct svc_rqst *rqstp,
-			    struct rpcrdma_svc_call *call, u32 nr)
+/* Spare pages, and if there are too few, pages of @rqstp, which sunrpc refills */
+static int rpcrdma_svc_take_pages(struct rpcrdma_svc_conn *conn,
+				  struct rpcrdma_recv *rv,
+				  struct svc_rqst *rqstp, u32 nr)
 {
-	struct rpcrdma_svc_conn *conn = call->conn;
+	struct rpcrdma_svc_call *call;
 	u32 spare;
 
+	if (nr > rpcrdma_rqst_arg_pages(rqstp))
+		return -E2BIG;
+	call = rpcrdma_svc_call_alloc(rv, nr, GFP_KERNEL);
+	if (!call)
+		return -ENOMEM;
 	spin_lock(&conn->lock);
 	spare = rpcrdma_svc_spare_take(conn, call, nr);
 	spin_unlock(&conn->lock);
@@ -278,4 +290,22 @@ void rpcrdma_svc_take_pages(struct svc_rqst *rqstp,
 	/* The thread has checked the quota before it dequeued the Call. */
 	call->held = call->nr_pages << PAGE_SHIFT;
 	rpcrdma_ep_charge(conn->ep, RPCRDMA_QUOTA_CALLS, call->held);
+	return 0;
+}
+
+int rpcrdma_port_call_pages(struct rpcrdma_recv *rv, struct rpcrdma_thread *thread)
+{
+	struct rpcrdma_svc_conn *conn = rpcrdma_svc_conn_of(rv->core);
+	u64 nr = rv->queued.pull_octets >> PAGE_SHIFT;
+	int rc;
+
+	if (unlikely(nr != (u32)nr))
+		return -E2BIG;
+	rc = likely(!thread) ? rpcrdma_svc_early_pages(conn, rv, nr) :
+			       rpcrdma_svc_take_pages(conn, rv,
+						      rpcrdma_thread_rqst(thread),
+						      nr);
+	if (likely(!rc))
+		percpu_counter_inc(&svcrdma_stat_read);
+	return rc;
 }

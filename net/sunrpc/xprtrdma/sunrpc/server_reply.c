@@ -151,7 +151,7 @@ void rpcrdma_port_reply_built(struct rpcrdma_ep_core *core,
 	if (exposed)
 		rpcrdma_reply_give_pages(a);
 	if (rpcrdma_reply_is_credit(&core->conn)) {
-		rpcrdma_svc_call_release(rpcrdma_rqst_recv(rqstp));
+		rpcrdma_core_call_release(rpcrdma_rqst_recv(rqstp));
 		rqstp->rq_xprt_ctxt = NULL;
 	}
 }

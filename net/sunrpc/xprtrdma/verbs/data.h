@@ -176,16 +176,12 @@ struct rpcrdma_rw *rpcrdma_rw_write_one(struct rpcrdma_ep *ep,
 					struct page **pages, u32 at,
 					u32 length, size_t priv);
 /*
- * Fast path: read @chunk of @rv into @pages, and call @done at the end, with @priv as
- * rw->priv.
- * Return: false if that needs several parts or MRs, or for any other reason: nothing is
- * read. Use the functions named above, and rpcrdma_rw_read().
+ * Fast path: begin to read, as with rpcrdma_rw_alloc(), @chunk of @rv into @pages.
+ * Return: the transfer; NULL as above.
  */
-bool rpcrdma_rw_read_one(struct rpcrdma_recv *rv,
-			 const struct rpcrdma_chunk *chunk,
-			 struct page **pages, gfp_t gfp,
-			 void (*done)(struct rpcrdma_rw *rw, bool ok),
-			 void *priv);
+struct rpcrdma_rw *rpcrdma_rw_read_one(struct rpcrdma_recv *rv,
+				       const struct rpcrdma_chunk *chunk,
+				       struct page **pages, gfp_t gfp);
 /* Free an @rw that was not posted; done() is not called. */
 void rpcrdma_rw_free(struct rpcrdma_rw *rw);
 

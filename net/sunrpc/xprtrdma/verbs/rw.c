@@ -326,22 +326,13 @@ struct rpcrdma_rw *rpcrdma_rw_write_one(struct rpcrdma_ep *ep,
 			      at, length, priv, GFP_NOFS);
 }
 
-bool rpcrdma_rw_read_one(struct rpcrdma_recv *rv,
-			 const struct rpcrdma_chunk *chunk,
-			 struct page **pages, gfp_t gfp,
-			 void (*done)(struct rpcrdma_rw *rw, bool ok),
-			 void *priv)
+struct rpcrdma_rw *rpcrdma_rw_read_one(struct rpcrdma_recv *rv,
+				       const struct rpcrdma_chunk *chunk,
+				       struct page **pages, gfp_t gfp)
 {
-	struct rpcrdma_rw *rw;
-
-	rw = rpcrdma_rw_one(rpcrdma_recv_ep(rv), DMA_FROM_DEVICE, &rv->rx.lists,
-			    chunk, pages, 0, chunk->length, 0, gfp);
-	if (unlikely(!rw))
-		return false;
-	rw->priv = priv;
-	rw->done = done;
-	rpcrdma_rw_read(rw);
-	return true;
+	return rpcrdma_rw_one(rpcrdma_recv_ep(rv), DMA_FROM_DEVICE,
+			      &rv->rx.lists, chunk, pages, 0, chunk->length, 0,
+			      gfp);
 }
 
 void rpcrdma_port_transfer_ended(struct rpcrdma_transfer *t, bool ok)

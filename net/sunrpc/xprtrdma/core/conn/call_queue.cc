@@ -74,15 +74,17 @@ bool is_older(const struct rpcrdma_queued_call *call,
 using namespace rpcrdma;
 
 void rpcrdma_calls_arrived(struct rpcrdma_call_queue *q,
-			   struct rpcrdma_queued_call *call, u64 pull_octets)
+			   struct rpcrdma_queued_call *call, u64 octets)
 {
+	const u64 page = q->page_octets;
+
 	call->order = q->arrived++;
-	call->pull_octets = pull_octets;
+	call->pull_octets = (octets + page - 1) & ~(page - 1);
 	call->pulled = false;
 }
 
 bool rpcrdma_calls_early(struct rpcrdma_call_queue *q,
-			 const struct rpcrdma_queued_call *call,
+			 struct rpcrdma_queued_call *call,
 			 bool (*room)(void *user, u64 octets), void *user)
 {
 	const u64 octets = call->pull_octets;
@@ -92,13 +94,8 @@ bool rpcrdma_calls_early(struct rpcrdma_call_queue *q,
 	    !room(user, octets))
 		return false;
 	q->early_octets += octets;
+	call->early = true;
 	return true;
-}
-
-void rpcrdma_calls_early_end(struct rpcrdma_call_queue *q,
-			     const struct rpcrdma_queued_call *call)
-{
-	q->early_octets -= call->pull_octets;
 }
 
 void rpcrdma_calls_wait(struct rpcrdma_call_queue *q,

@@ -4,6 +4,7 @@
 #define RPCRDMA_CORE_ENDPOINT_HH
 
 #include <rpcrdma/endpoint_buffers.h>
+#include <rpcrdma/endpoint_call.h>
 #include <rpcrdma/endpoint_continued.h>
 #include <rpcrdma/endpoint_receive.h>
 #include <rpcrdma/endpoint_reply.h>

@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Calls at the Responder: what becomes of them, and in which order they are released */
+#include <cerrno>
+#include <deque>
+#include <string>
+
+#include "call_take.h"
+#include "endpoint/endpoint.hh"
+#include "fixture.hh"
+
+namespace
+{
+
+/* The service, and what it and the host return */
+struct service {
+	std::vector<std::string> log;
+	std::deque<rpcrdma_recv *> messages;
+	rpcrdma_call_queue queue{};
+	bool due = false;
+	int pages = 0, reads = 0, deliver = 0, begin = 0;
+	rpcrdma_transfer transfer{};
+	u32 start[3] = {}; /* of the memory of a Call */
+	u32 refused = 0;
+	u32 state = 0; /* rv->priv refers to it */
+};
+
+service *the_service;
+
+void note(const char *what)
+{
+	the_service->log.push_back(what);
+}
+
+} // namespace
+
+extern "C" {
+
+rpcrdma_recv *rpcrdma_port_message(rpcrdma_poll *)
+{
+	rpcrdma_recv *rv = nullptr;
+
+	if (!the_service->messages.empty()) {
+		rv = the_service->messages.front();
+		the_service->messages.pop_front();
+	}
+	return rv;
+}
+
+void rpcrdma_port_response(rpcrdma_ep_core *, rpcrdma_recv *)
+{
+	note("response");
+}
+
+rpcrdma_call_queue *rpcrdma_port_lock_calls(rpcrdma_ep_core *)
+{
+	return &the_service->queue;
+}
+
+void rpcrdma_port_unlock_calls(rpcrdma_ep_core *)
+{
+}
+
+void rpcrdma_port_calls_queued(rpcrdma_ep_core *)
+{
+	note("queued");
+	the_service->due = true;
+}
+
+void rpcrdma_port_calls_due(rpcrdma_ep_core *)
+{
+	the_service->due = true;
+}
+
+void rpcrdma_port_calls_starve(rpcrdma_ep_core *)
+{
+	note("starves");
+}
+
+bool rpcrdma_port_calls_idle(rpcrdma_ep_core *)
+{
+	the_service->due = false;
+	return !the_service->messages.empty();
+}
+
+bool rpcrdma_port_call_room(rpcrdma_ep_core *, u64)
+{
+	return true;
+}
+
+int rpcrdma_port_call_pages(rpcrdma_recv *rv, rpcrdma_thread *)
+{
+	rv->priv = &the_service->state;
+	return the_service->pages;
+}
+
+rpcrdma_transfer *rpcrdma_port_call_read_one(rpcrdma_recv *,
+					     const rpcrdma_chunk *)
+{
+	return nullptr;
+}
+
+rpcrdma_transfer *rpcrdma_port_call_reads(rpcrdma_recv *)
+{
+	return nullptr;
+}
+
+void rpcrdma_port_call_fill(rpcrdma_recv *, u32, const void *, u32)
+{
+}
+
+const void *rpcrdma_port_call_start(const rpcrdma_recv *)
+{
+	return the_service->start;
+}
+
+int rpcrdma_port_call_deliver(rpcrdma_recv *rv, rpcrdma_thread *)
+{
+	rv->priv = &the_service->state;
+	return the_service->deliver;
+}
+
+void rpcrdma_port_call_free(rpcrdma_recv *rv)
+{
+	rv->priv = nullptr;
+	note("freed");
+}
+
+void rpcrdma_port_recv_put(rpcrdma_recv *)
+{
+	/* No ERROR has been sent yet. */
+	EXPECT_EQ(the_host->posted, 0u);
+	note("put");
+}
+
+void rpcrdma_port_call_refused(rpcrdma_ep_core *, u32, rpcrdma_refusal refusal)
+{
+	EXPECT_EQ(the_host->posted, 1u);
+	the_service->refused = refusal;
+}
+
+int rpcrdma_port_callback_begin(rpcrdma_recv *rv)
+{
+	if (!the_service->begin)
+		rv->priv = &the_service->state;
+	return the_service->begin;
+}
+
+int rpcrdma_port_callback_deliver(rpcrdma_ep_core *, void *call, u32)
+{
+	EXPECT_EQ(call, &the_service->state);
+	note("delivered");
+	return the_service->deliver;
+}
+
+} // extern "C"
+
+namespace
+{
+
+using events = std::vector<std::string>;
+
+constexpr u32 XID = 0x1234;
+
+class EndpointCalls : public EndpointSends
+{
+protected:
+	EndpointCalls()
+	{
+		the_service = &calls;
+		core->life.client = false;
+		rpcrdma_calls_init(&calls.queue, 4096, 40);
+		rpcrdma_calls_serve(&calls.queue, 65536);
+		grant(8);
+		give(SENDS);
+		calls.start[0] = __builtin_bswap32(XID);
+	}
+
+	/* A Call arrives, with @octets in a Read chunk. */
+	rpcrdma_recv *arrive(u32 octets = 0)
+	{
+		rpcrdma_recv *rv = &received.emplace_back();
+
+		rv->core = core.get();
+		rv->verdict = RPCRDMA_RX_CALL;
+		rv->rx.xid = XID;
+		rpcrdma_lists_init(&rv->rx.lists);
+		if (octets) {
+			rv->rx.lists.nr_reads = 1;
+			rv->rx.lists.reads[0].length = octets;
+		}
+		calls.messages.push_back(rv);
+		return rv;
+	}
+
+	rpcrdma_recv *next(bool room = true)
+	{
+		return rpcrdma_core_calls_next(core.get(), &calls.queue,
+					       nullptr, room);
+	}
+
+	/* A thread takes the next Call. */
+	int take()
+	{
+		rpcrdma_recv *rv = next();
+
+		EXPECT_NE(rv, nullptr);
+		EXPECT_NE(rv->send, nullptr);
+		calls.log.clear();
+		return rpcrdma_core_call_take(
+			core.get(), rv,
+			reinterpret_cast<rpcrdma_thread *>(this));
+	}
+
+	service calls;
+	std::deque<rpcrdma_recv> received;
+};
+
+TEST_F(EndpointCalls, AThreadGetsTheFirstThatArrives)
+{
+	rpcrdma_recv *first = arrive(), *second = arrive(), *third = arrive();
+
+	EXPECT_EQ(next(), first);
+	EXPECT_TRUE(calls.due);
+	EXPECT_EQ(next(), second);
+	EXPECT_TRUE(calls.due);
+	EXPECT_EQ(next(), third);
+	EXPECT_FALSE(calls.due);
+	EXPECT_EQ(next(), nullptr);
+}
+
+TEST_F(EndpointCalls, WithoutRoomMessagesAreProcessedButNoCall)
+{
+	arrive();
+	arrive()->verdict = RPCRDMA_RX_REPLY;
+	EXPECT_EQ(next(false), nullptr);
+	EXPECT_EQ(calls.log, (events{ "queued", "response" }));
+	EXPECT_TRUE(calls.due);
+	EXPECT_EQ(take(), 1);
+}
+
+TEST_F(EndpointCalls, NoCallIsTakenWithoutAContextForItsReply)
+{
+	arrive();
+	while (rpcrdma_core_reserve_reply(core.get()))
+		;
+	EXPECT_EQ(next(), nullptr);
+	EXPECT_EQ(calls.log, (events{ "queued", "starves" }));
+}
+
+/* To the peer, an ERROR may mean that a Receive is available again. */
+TEST_F(EndpointCalls, OneThatIsTooLargeIsReleasedAndThenRefused)
+{
+	arrive();
+	calls.deliver = -E2BIG;
+	EXPECT_EQ(take(), 0);
+	EXPECT_EQ(calls.log, (events{ "freed", "put" }));
+	EXPECT_EQ(calls.refused, u32{ RPCRDMA_REFUSE_TOO_LARGE });
+	EXPECT_EQ(port.closing, nullptr);
+}
+
+TEST_F(EndpointCalls, WithoutMemoryTheConnectionIsClosed)
+{
+	arrive();
+	calls.deliver = -ENOMEM;
+	EXPECT_EQ(take(), -ENOTCONN);
+	EXPECT_EQ(calls.log, (events{ "freed", "put" }));
+	EXPECT_EQ(calls.refused, 0u);
+	EXPECT_STREQ(port.closing, "no memory for a received Call");
+}
+
+/* Ahead of the threads there are no pages, and the thread cannot read. */
+TEST_F(EndpointCalls, OneThatCannotBePulledClosesTheConnection)
+{
+	arrive(4096);
+	calls.pages = -ENOMEM;
+	EXPECT_EQ(take(), -ENOTCONN);
+	EXPECT_EQ(calls.log, (events{ "freed", "put" }));
+	EXPECT_STREQ(port.closing, "no resources to pull a Call's data");
+}
+
+TEST_F(EndpointCalls, FailedReadsCloseTheConnection)
+{
+	rpcrdma_recv *rv = arrive();
+
+	rv->priv = &calls.state;
+	rpcrdma_core_call_pulled(rv, false);
+	EXPECT_EQ(calls.log, (events{ "freed", "put" }));
+	EXPECT_STREQ(port.closing, "an RDMA Read of a Call's data failed");
+}
+
+/* The Reply permits the server to send another Call. */
+TEST_F(EndpointCalls, ACallbackIsDeliveredWhenItsReceiveIsReleased)
+{
+	rpcrdma_core_callback(core.get(), arrive());
+	EXPECT_EQ(calls.log, (events{ "put", "delivered" }));
+	EXPECT_EQ(calls.refused, 0u);
+}
+
+TEST_F(EndpointCalls, WithoutAServiceACallbackIsRefused)
+{
+	calls.begin = -EOPNOTSUPP;
+	rpcrdma_core_callback(core.get(), arrive());
+	EXPECT_EQ(calls.log, (events{ "put" }));
+	EXPECT_EQ(calls.refused, u32{ RPCRDMA_REFUSE_NO_SERVICE });
+}
+
+TEST_F(EndpointCalls, TheEndOfTheConnectionReleasesTheCallsInTheQueue)
+{
+	arrive();
+	arrive();
+	next(false);
+	calls.log.clear();
+	rpcrdma_core_calls_end(&calls.queue);
+	EXPECT_EQ(calls.log, (events{ "put", "put" }));
+	EXPECT_FALSE(rpcrdma_calls_any(&calls.queue));
+}
+
+} // namespace

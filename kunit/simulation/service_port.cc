@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The Responder's part of the port for Calls */
+#include "host.hh"
+
+#include <cstring>
+
+using namespace simulation;
+
+static host &host_of(rpcrdma_ep_core *core)
+{
+	return static_cast<host &>(of(core).ops());
+}
+
+static service_queue &queue_of(rpcrdma_ep_core *core)
+{
+	return host_of(core).queue_of(of(core));
+}
+
+static received *own(rpcrdma_recv *rv)
+{
+	return static_cast<received *>(rv);
+}
+
+struct rpcrdma_recv *rpcrdma_port_message(struct rpcrdma_poll *poll)
+{
+	return poll->ep->next_message(poll);
+}
+
+void rpcrdma_port_response(struct rpcrdma_ep_core *core,
+			   struct rpcrdma_recv *rv)
+{
+	if (rv->verdict == RPCRDMA_RX_ERROR)
+		host_of(core).error(of(core), own(rv));
+	else
+		host_of(core).reply(of(core), own(rv));
+}
+
+struct rpcrdma_call_queue *rpcrdma_port_lock_calls(struct rpcrdma_ep_core *core)
+{
+	return &queue_of(core).calls;
+}
+
+void rpcrdma_port_unlock_calls(struct rpcrdma_ep_core *)
+{
+}
+
+void rpcrdma_port_calls_queued(struct rpcrdma_ep_core *core)
+{
+	host_of(core).queued(queue_of(core));
+}
+
+void rpcrdma_port_calls_due(struct rpcrdma_ep_core *core)
+{
+	queue_of(core).data = true;
+}
+
+void rpcrdma_port_calls_starve(struct rpcrdma_ep_core *core)
+{
+	host_of(core).starve(queue_of(core));
+}
+
+bool rpcrdma_port_calls_idle(struct rpcrdma_ep_core *core)
+{
+	queue_of(core).data = false;
+	return of(core).has_messages();
+}
+
+bool rpcrdma_port_call_room(struct rpcrdma_ep_core *core, u64 octets)
+{
+	return of(core).room(RPCRDMA_QUOTA_CALLS, octets);
+}
+
+bool rpcrdma_port_call_in_place(const struct rpcrdma_recv *)
+{
+	return true;
+}
+
+int rpcrdma_port_call_pages(struct rpcrdma_recv *rv,
+			    struct rpcrdma_thread *thread)
+{
+	return host_of(rv->core).call_pages(own(rv), !thread);
+}
+
+/* The parts of a Read are always added one by one. */
+struct rpcrdma_transfer *
+rpcrdma_port_call_read_one(struct rpcrdma_recv *, const struct rpcrdma_chunk *)
+{
+	return nullptr;
+}
+
+struct rpcrdma_transfer *rpcrdma_port_call_reads(struct rpcrdma_recv *rv)
+{
+	return host_of(rv->core).new_reads(own(rv));
+}
+
+int rpcrdma_port_call_read(struct rpcrdma_recv *rv, struct rpcrdma_transfer *t,
+			   const struct rpcrdma_msg_range *range)
+{
+	return of(rv->core).add_transfer(static_cast<transfer *>(t),
+					 rv->rx.lists, *range->chunk,
+					 range->from,
+					 static_cast<served *>(rv->priv)->call,
+					 range->to, range->length);
+}
+
+void rpcrdma_port_call_hold(struct rpcrdma_recv *rv, struct rpcrdma_transfer *t)
+{
+	static_cast<transfer *>(t)->ended = [rv](bool ok) {
+		rpcrdma_core_call_pulled(rv, ok);
+	};
+}
+
+void rpcrdma_port_call_fill(struct rpcrdma_recv *rv, u32 to, const void *from,
+			    u32 length)
+{
+	u8 *at = &static_cast<served *>(rv->priv)->call.octets[to];
+
+	if (from)
+		memcpy(at, from, length);
+	else
+		memset(at, 0, length);
+}
+
+const void *rpcrdma_port_call_start(const struct rpcrdma_recv *rv)
+{
+	return static_cast<served *>(rv->priv)->call.octets.data();
+}
+
+int rpcrdma_port_call_deliver(struct rpcrdma_recv *rv, struct rpcrdma_thread *)
+{
+	return host_of(rv->core).deliver_call(own(rv));
+}
+
+void rpcrdma_port_call_free(struct rpcrdma_recv *rv)
+{
+	host_of(rv->core).free_call(own(rv));
+}
+
+void rpcrdma_port_call_refused(struct rpcrdma_ep_core *core, u32,
+			       enum rpcrdma_refusal)
+{
+	host_of(core).call_refused();
+}
+
+int rpcrdma_port_callback_begin(struct rpcrdma_recv *rv)
+{
+	return host_of(rv->core).begin_callback(own(rv));
+}
+
+int rpcrdma_port_callback_deliver(struct rpcrdma_ep_core *core, void *call, u32)
+{
+	host_of(core).callback(static_cast<served *>(call));
+	return 0;
+}

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * A thread of the service takes a Call: the entries into the core for that. They are
+ * inline, so that the functions of the port that they call can be, too.
+ */
+#ifndef RPCRDMA_CORE_CALL_TAKE_H
+#define RPCRDMA_CORE_CALL_TAKE_H
+
+#include "port_call.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/**
+ * rpcrdma_core_calls_poll() - process messages that no thread of the service receives
+ * @q: Calls of a connection
+ * @poll: the batch
+ *
+ * Context: process context, no lock held, may sleep.
+ */
+static inline void rpcrdma_core_calls_poll(struct rpcrdma_call_queue *q,
+					   struct rpcrdma_poll *poll)
+{
+	struct rpcrdma_recv *rv;
+
+	while ((rv = rpcrdma_port_message(poll)))
+		rpcrdma_core_call_dispatch(q, rv);
+}
+
+/**
+ * rpcrdma_core_call_passes() - check if a thread processes a Call at once, and reserve the
+ *	Send context of its Reply
+ * @core: connection
+ * @q: its Calls
+ * @rv: the Call, which has just arrived
+ *
+ * Context: as for rpcrdma_core_calls_next().
+ * Return: true if so.
+ */
+static inline bool rpcrdma_core_call_passes(struct rpcrdma_ep_core *core,
+					    struct rpcrdma_call_queue *q,
+					    struct rpcrdma_recv *rv)
+{
+	if (!rpcrdma_calls_pass(q, &rv->queued,
+				rpcrdma_call_read_octets(&rv->rx)))
+		return false;
+	rv->send = rpcrdma_core_reserve_reply(core);
+	return rv->send;
+}
+
+/**
+ * rpcrdma_core_calls_next() - process messages, and get the Call that a thread processes
+ *	next
+ * @core: connection
+ * @q: its Calls
+ * @poll: the batch of messages
+ * @room: there is memory for the Reply to one more Call, see
+ *	rpcrdma_calls_reply_octets(); otherwise no Call is returned
+ *
+ * Fast path: a Call that has just arrived is not queued. It may overtake Calls that are
+ * being pulled. If a peer grants no window for the Replies that are queued for it, its
+ * Calls wait, but no thread does. Its other messages are processed, because one of them
+ * may open the window.
+ * Context: the host lets one thread at a time call this for a connection; no lock held.
+ * Return: a Call for rpcrdma_core_call_take(), with the Send context of its Reply, or
+ *	NULL.
+ */
+static inline struct rpcrdma_recv *
+rpcrdma_core_calls_next(struct rpcrdma_ep_core *core,
+			struct rpcrdma_call_queue *q, struct rpcrdma_poll *poll,
+			bool room)
+{
+	struct rpcrdma_recv *rv, *taken = NULL;
+
+	if (__builtin_expect(!room, 0)) {
+		rpcrdma_core_calls_poll(q, poll);
+		rpcrdma_port_calls_due(core);
+		return NULL;
+	}
+	while ((rv = rpcrdma_port_message(poll))) {
+		if (!taken && rv->verdict == RPCRDMA_RX_CALL &&
+		    rpcrdma_core_call_passes(core, q, rv))
+			taken = rv;
+		else
+			rpcrdma_core_call_dispatch(q, rv);
+	}
+	if (!taken && rpcrdma_calls_any(q))
+		return rpcrdma_core_calls_dequeue(core, q);
+	if (rpcrdma_port_calls_idle(core) || rpcrdma_calls_any(q))
+		rpcrdma_port_calls_due(core);
+	return taken;
+}
+
+/**
+ * rpcrdma_core_call_deliver() - rpcrdma_core_call_take() for a complete Call
+ * @core: connection
+ * @rv: the Call
+ * @thread: the thread
+ *
+ * Context: as for rpcrdma_core_call_take().
+ * Return: as for rpcrdma_core_call_take().
+ */
+static inline int rpcrdma_core_call_deliver(struct rpcrdma_ep_core *core,
+					    struct rpcrdma_recv *rv,
+					    struct rpcrdma_thread *thread)
+{
+	const int rc = rpcrdma_port_call_deliver(rv, thread);
+
+	return __builtin_expect(!rc, 1) ?
+		       1 :
+		       rpcrdma_core_call_failed(core, rv, rc);
+}
+
+/**
+ * rpcrdma_core_call_take() - let a thread process a Call, or begin to pull it
+ * @core: connection
+ * @rv: the Call, from rpcrdma_core_calls_next()
+ * @thread: the thread
+ *
+ * A Call that cannot be processed is released, and refused with an ERROR, or its
+ * connection is closed.
+ * Context: process context, no lock held, may sleep.
+ * Return: 1 if the thread processes the Call, and then releases it; 0 if it has nothing
+ *	to process; -ENOTCONN if in addition the connection is closed.
+ */
+static inline int rpcrdma_core_call_take(struct rpcrdma_ep_core *core,
+					 struct rpcrdma_recv *rv,
+					 struct rpcrdma_thread *thread)
+{
+	if (__builtin_expect(!!rv->queued.pull_octets, 0))
+		return rpcrdma_core_call_take_pulled(core, rv, thread);
+	return rpcrdma_core_call_deliver(core, rv, thread);
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* RPCRDMA_CORE_CALL_TAKE_H */
