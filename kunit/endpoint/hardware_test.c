@@ -590,7 +590,17 @@ static void hardware_send_buffers(struct kunit *test)
 	if (!memdev_maps(loop_memdev))
 		kunit_skip(test, "this kernel lets no driver map memory");
 	loop_open(test);
-	ep = pair->server.ep;
+	/* A server tries again, because otherwise it has to close the connection. */
+	s = rpcrdma_send_get(pair->server.ep);
+	KUNIT_ASSERT_NOT_NULL(test, s);
+	memdev_fail_own(loop_memdev, 1);
+	rc = rpcrdma_core_send_larger(s, octets);
+	KUNIT_EXPECT_TRUE(test, memdev_failed(loop_memdev));
+	KUNIT_EXPECT_EQ(test, rc, 0);
+	KUNIT_EXPECT_GE(test, s->size, octets);
+	rpcrdma_send_put(s);
+
+	ep = pair->client.ep;
 	nr = loop_send_buffers(ep, octets);
 	s = rpcrdma_send_get(ep);
 	KUNIT_ASSERT_NOT_NULL(test, s);
