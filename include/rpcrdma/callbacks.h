@@ -69,9 +69,9 @@ bool rpcrdma_callbacks_end(struct rpcrdma_callbacks *cb, bool all);
  * @service: the client has one
  * @sent: number of Calls that the client has sent
  *
- * A session's service begins after its transport is prepared, and this end is not told
- * whether it did. The session's first Call follows a successful start, so that a service
- * exists if the client has sent a Call since.
+ * A session's service begins after its transport is prepared, and nothing reports to this
+ * end whether it has begun. The session's first Call follows a successful start, so that a
+ * service exists if the client has sent a Call since.
  *
  * Return: true if it may be used.
  */

@@ -44,7 +44,7 @@ static void buffers_use(struct kunit *test, struct loop_pair *pair, u32 len)
 	loop_check_idle(test, &pair->server);
 }
 
-/* What is allocated is what is charged, whatever the size. */
+/* Buffers of all sizes are charged as much memory as they occupy. */
 static void buffers_exact(struct kunit *test)
 {
 	const u32 sizes[] = { 20480, 3 * PAGE_SIZE, 2 * PAGE_SIZE + 1024, 65536 };

@@ -81,8 +81,8 @@ void rpcrdma_port_calls_starve(struct rpcrdma_ep_core *core);
  *	messages arrive
  * @core: connection
  *
- * Has a full barrier after the note: who queues a Call or receives a message later
- * notices it, or it is visible afterwards.
+ * Has a full barrier after the note: a context that queues a Call or receives a message
+ * later finds the note, or the caller finds the Call or the message.
  * Return: true if messages have arrived, and no other context processes them.
  */
 bool rpcrdma_port_calls_idle(struct rpcrdma_ep_core *core);

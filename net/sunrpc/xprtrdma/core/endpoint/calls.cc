@@ -22,7 +22,7 @@
  *
  * The Receive of a Call is held until the Call has been processed, and that of a callback
  * until the Call is complete. The host allocates and charges what a Call is pulled into.
- * Whatever a Call holds is released in one place, its Receive last.
+ * One function releases all that a Call holds, its Receive last.
  *
  * Errors
  *

@@ -24,9 +24,9 @@
  *
  * If no buffer can be allocated without long retries, a context that its user owns gets
  * the buffer of a free context, and for a message that is built under the lock another
- * context is used. A server that has none allocates a buffer of the message's size, however
- * long that takes. If no free buffer is large enough, the message is not sent: the caller of a
- * Call retries it later, and a message that cannot wait closes the connection.
+ * context is used. A server that has none allocates a buffer of the message's size,
+ * however long that takes. If no free buffer is large enough, the message is not sent: the
+ * caller of a Call retries it later, and a message that cannot wait closes the connection.
  *
  * Locking
  *
