@@ -358,6 +358,11 @@ booted() { [ -s "$run/booted" ]; }
 # after half a minute, as also happens to a guest that the host does not schedule.
 stuck() { grep -qE 'soft lockup - CPU#[0-9]+ stuck for ([5-9][0-9]|[0-9]{3,})s' "$run/console.log"; }
 
+# Return 0 if the kernel has done all that it does: its program has ended, and devices and
+# processors are off. Of User-Mode Linux only the process remains then, which once in some
+# hundred runs does not exit.
+powered_off() { [ -s "$run/status" ] && grep -q 'reboot: Power down' "$run/console.log"; }
+
 # Return 0 if the guest is to be ended.
 given_up()
 {
@@ -386,8 +391,15 @@ for attempt in 1 2; do
 	timed_out=no
 	stopped=
 	rounds=0
+	off=0
 	while kill -0 $machine 2>/dev/null; do
-		if given_up; then
+		if powered_off; then
+			if [ $((++off)) -ge 20 ]; then
+				say "the guest is off, but its process does not exit: killed"
+				kill -KILL $machine
+				break
+			fi
+		elif given_up; then
 			timed_out=yes
 			kill -KILL $machine
 			break
