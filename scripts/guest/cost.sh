@@ -126,8 +126,8 @@ connecting()
 	reconnects connect+auth+dh 4
 	echo 1 >$AUTH_PARAMETERS/auth_dh
 	# Of a connection before, the server may not have let go yet.
-	[ "$(grep -c ' auth=authenticated .* auth_dh=none .* state=open ' $RUN/connections)" -eq 2 ]
-	[ "$(grep -c ' auth=authenticated .* auth_dh=ffdhe3072 .* state=open ' $RUN/connections)" -eq 2 ]
+	[ "$(grep -c ' auth=authenticated .* auth_dh=none .*state=open ' $RUN/connections)" -eq 2 ]
+	[ "$(grep -c ' auth=authenticated .* auth_dh=ffdhe3072 .*state=open ' $RUN/connections)" -eq 2 ]
 	set_auth 1 1
 	drop_secret
 }
