@@ -125,7 +125,8 @@ struct rpcrdma_ep_core {
 	u32			nr_recvs;
 	u32			recv_size;	/* bytes of the host's structure */
 	u32			page_size;	/* of the host */
-	u32			bufs_owed;	/* charged in excess of nr_recvs */
+	u32			bufs_owed;	/* Send buffers charged in excess of nr_recvs */
+	u32			owed_octets;	/* the charge for these */
 	struct rpcrdma_ep_arrivals arrivals;
 	struct rpcrdma_mrs	mrs;		/* under the lock for MRs */
 };

@@ -530,22 +530,16 @@ void endpoint::check()
  */
 void endpoint::check_charges()
 {
-	u64 octets = 0;
-	u32 size = 0;
-	bool alike = true;
+	u64 octets = owed_octets;
 
 	for (list_head *at = all_recvs.next; at != &all_recvs; at = at->next) {
 		const auto *rv = reinterpret_cast<const rpcrdma_recv *>(
 			reinterpret_cast<const u8 *>(at) -
 			offsetof(rpcrdma_recv, all));
 
-		alike &= !size || size == rv->size;
-		size = rv->size;
-		octets += 2 * u64{ rpcrdma_buffer_octets(page_size, size) };
+		octets += 2 * u64{ rpcrdma_buffer_octets(page_size, rv->size) };
 	}
-	octets += u64{ bufs_owed } * rpcrdma_buffer_octets(page_size, size);
-	if (params.memory && alike &&
-	    account.held[RPCRDMA_QUOTA_BUFFERS] != octets)
+	if (params.memory && account.held[RPCRDMA_QUOTA_BUFFERS] != octets)
 		w_.complain(std::string(name) +
 			    ": Receives are charged wrongly");
 }

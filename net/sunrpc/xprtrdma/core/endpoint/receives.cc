@@ -185,12 +185,14 @@ bool recvs_round(rpcrdma_ep_core *core)
  * Replies. A client keeps the Send buffers it may need when memory is short.
  * rv->counted is set to the charge that ends: each Receive is charged together with a
  * Send buffer, and the latter's charge remains while there are more such buffers than
- * Receives. The connection is not closing.
+ * Receives. The charges that remain may differ, because the inline threshold may have been
+ * reduced: an average ends. The connection is not closing.
  */
 void free_surplus(rpcrdma_ep_core *core, rpcrdma_recv *rv)
 {
 	const u32 octets = occupied(core, rv->size);
 	const u32 owed = core->bufs_owed + 1;
+	const u32 owed_octets = core->owed_octets + octets;
 	u32 bufs = 0;
 
 	list_remove(&rv->all);
@@ -200,8 +202,9 @@ void free_surplus(rpcrdma_ep_core *core, rpcrdma_recv *rv)
 	if (!core->conn.cfg.client)
 		bufs = rpcrdma_core_send_free_surplus(core);
 	core->bufs_owed = min_u32(owed, bufs - min_u32(bufs, core->nr_recvs));
+	core->owed_octets = owed_octets / owed * core->bufs_owed;
 	rv->counted = rpcrdma_core_recv_cost(core->recv_size, octets) - octets +
-		      u64{ octets } * (owed - core->bufs_owed);
+		      (owed_octets - core->owed_octets);
 }
 
 } // namespace
