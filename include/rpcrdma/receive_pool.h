@@ -68,6 +68,15 @@ struct rpcrdma_receives rpcrdma_recvs_to_alloc(struct rpcrdma_conn *conn);
 u32 rpcrdma_conn_send_octets(const struct rpcrdma_conn *conn);
 
 /**
+ * rpcrdma_conn_send_less() - announce smaller messages, because there is no memory for a
+ *	buffer of rpcrdma_conn_send_octets()
+ * @conn: connection that has not been requested yet
+ *
+ * Return: true if that length has decreased.
+ */
+bool rpcrdma_conn_send_less(struct rpcrdma_conn *conn);
+
+/**
  * rpcrdma_recvs_allocated() - report that @count Receives of rpcrdma_recvs_to_alloc() were
  *	allocated, and are free
  * @conn: connection
@@ -86,6 +95,7 @@ u32 rpcrdma_recvs_allocated(struct rpcrdma_conn *conn, u32 count);
  * @conn: connection
  * @now: milliseconds of any clock, the same clock each time
  *
+ * The first ones are posted when all of them have been allocated.
  * If not zero, rpcrdma_recvs_posted() must follow.
  * Return: number of Receives.
  */

@@ -32,6 +32,7 @@ static atomic_t loop_in_setup;
 static DECLARE_WAIT_QUEUE_HEAD(loop_crowd_wait);
 unsigned int loop_max_send_wr[2];
 unsigned int loop_largest_order = LOOP_ANY_ORDER;
+atomic_t loop_larger_blocks;
 int loop_reads_at_most;
 atomic_t loop_reads_refused;
 static atomic_t loop_reads;
@@ -456,7 +457,8 @@ static struct page *loop_alloc_pages(int node, gfp_t gfp, unsigned int order)
 		       __GFP_DIRECT_RECLAIM;
 	struct page *page;
 
-	if (order > loop_largest_order && !retries)
+	if (order > loop_largest_order && !retries &&
+	    atomic_dec_if_positive(&loop_larger_blocks) < 0)
 		return NULL;
 	page = loop_fault() ? NULL : alloc_pages_node(node, gfp, order);
 	if (page)

@@ -608,6 +608,55 @@ TEST(Receives, TheFirstReceivesShrinkInSteps)
 	EXPECT_EQ(e.conn.cfg.props.sbsiz, 1024u);
 }
 
+/*
+ * If only some of the first Receives could be allocated, none is posted: the others may still
+ * be smaller, and none of them waits for larger memory.
+ */
+TEST(Receives, TheFirstReceivesArePostedTogether)
+{
+	auto cfg = usual_config(true, MOST);
+	rpcrdma_receives make;
+
+	cfg.first_window = FIRST;
+	cfg.props.sbsiz = 4096;
+	cfg.props.rbsiz = 20480;
+	end e{ cfg };
+
+	for (u32 octets : { 20480u, 16384u }) {
+		make = rpcrdma_recvs_to_alloc(&e.conn);
+		EXPECT_EQ(make.octets, octets);
+		EXPECT_EQ(make.need, RPCRDMA_RECEIVES_OR_SMALLER);
+		EXPECT_EQ(rpcrdma_recvs_allocated(&e.conn, 1),
+			  +RPCRDMA_EV_RECEIVES);
+		EXPECT_EQ(rpcrdma_recvs_to_post(&e.conn, 0), 0u);
+	}
+	make = rpcrdma_recvs_to_alloc(&e.conn);
+	EXPECT_EQ(make.octets, 4096u);
+	EXPECT_EQ(make.need, RPCRDMA_RECEIVES_NEEDED);
+	EXPECT_EQ(make.count, FIRST + 1 - 2);
+	EXPECT_EQ(rpcrdma_recvs_allocated(&e.conn, make.count), 0u);
+	EXPECT_EQ(rpcrdma_recvs_to_post(&e.conn, 0), FIRST + 1);
+}
+
+/* A client announces no larger messages than it has a buffer for. */
+TEST(Receives, SendsShrinkInSteps)
+{
+	auto cfg = usual_config(true, MOST);
+
+	cfg.props.sbsiz = 20480;
+	cfg.props.rbsiz = 20480;
+	end e{ cfg };
+
+	for (u32 octets : { 16384u, 4096u }) {
+		EXPECT_TRUE(rpcrdma_conn_send_less(&e.conn));
+		EXPECT_EQ(e.conn.cfg.props.sbsiz, octets);
+		EXPECT_EQ(rpcrdma_conn_send_octets(&e.conn), octets);
+	}
+	EXPECT_FALSE(rpcrdma_conn_send_less(&e.conn));
+	EXPECT_EQ(e.conn.cfg.props.sbsiz, 4096u);
+	EXPECT_EQ(e.conn.cfg.props.rbsiz, 20480u);
+}
+
 /* The announced size is kept: a window that does not grow does no harm. */
 TEST(Receives, LaterReceivesDoNotShrink)
 {

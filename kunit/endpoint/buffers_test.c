@@ -27,6 +27,18 @@ static u64 buffers_check(struct kunit *test, struct loop_side *side, u32 size)
 	       buffers_octets(RPCRDMA_CONTROL_BUFS);
 }
 
+/* Return the size of the buffer that a client keeps for when memory is short, or 0. */
+static u32 buffers_reserve(struct rpcrdma_ep *ep)
+{
+	u32 i, size = 0;
+
+	for (i = 0; i < ep->core.sends_made; i++) {
+		if (ep->send_ring[i].core.signal_threshold == RPCRDMA_SIGNAL_ALWAYS)
+			size = ep->send_ring[i].core.size;
+	}
+	return size;
+}
+
 static void buffers_size(struct loop_pair *pair, u32 size)
 {
 	pair->client_params.send_size = size;
@@ -78,6 +90,7 @@ static void buffers_fragmented_at(struct kunit *test, unsigned int order, u32 oc
 	props = &pair->client.ep->core.conn.cfg.props;
 	KUNIT_EXPECT_EQ(test, props->sbsiz, octets);
 	KUNIT_EXPECT_EQ(test, props->rbsiz, octets);
+	KUNIT_EXPECT_EQ(test, buffers_reserve(pair->client.ep), octets);
 	buffers_use(test, pair, 3000);
 	buffers_use(test, pair, 19000);
 	all = buffers_check(test, &pair->client, octets);
@@ -90,6 +103,51 @@ static void buffers_fragmented(struct kunit *test)
 {
 	buffers_fragmented_at(test, get_order(16384), 16384);
 	buffers_fragmented_at(test, 0, PAGE_SIZE < 16384 ? 4096 : 16384);
+}
+
+/*
+ * With only @blocks larger blocks, a client announces Receives of @recv bytes and Sends of
+ * @send bytes. No end waits for another block.
+ */
+static void buffers_few_at(struct kunit *test, int blocks, u32 send, u32 recv)
+{
+	struct loop_pair *pair = test->priv;
+	struct rpcrdma_props *props;
+
+	buffers_size(pair, 5 * PAGE_SIZE);
+	loop_largest_order = 0;
+	atomic_set(&loop_larger_blocks, blocks);
+	loop_open(test);
+	KUNIT_EXPECT_EQ(test, atomic_read(&loop_larger_blocks), 0);
+	props = &pair->client.ep->core.conn.cfg.props;
+	KUNIT_EXPECT_EQ(test, props->sbsiz, send);
+	KUNIT_EXPECT_EQ(test, props->rbsiz, recv);
+	KUNIT_EXPECT_EQ(test, buffers_reserve(pair->client.ep), send);
+	props = &pair->server.ep->core.conn.cfg.props;
+	KUNIT_EXPECT_EQ(test, props->rbsiz, 4096U);
+	buffers_use(test, pair, 3000);
+	loop_disconnect(test, pair);
+}
+
+/* Some of the first buffers are large, but there are too few blocks for all. */
+static void buffers_few(struct kunit *test)
+{
+	struct loop_pair *pair = test->priv;
+	u32 receives;
+
+	if (PAGE_SIZE > 4096) {
+		kunit_skip(test, "a page holds a message");
+		return;
+	}
+	buffers_size(pair, 5 * PAGE_SIZE);
+	loop_open(test);
+	receives = pair->client.ep->core.nr_recvs;
+	KUNIT_EXPECT_EQ(test, buffers_reserve(pair->client.ep), 5 * PAGE_SIZE);
+	loop_disconnect(test, pair);
+
+	buffers_few_at(test, receives, 4096, 5 * PAGE_SIZE);
+	buffers_few_at(test, receives - 1, 4096, 4096);
+	buffers_few_at(test, 1, 4096, 4096);
 }
 
 /*
@@ -121,6 +179,7 @@ static void buffers_fragmented_later(struct kunit *test)
 static struct kunit_case buffers_cases[] = {
 	KUNIT_CASE(buffers_exact),
 	KUNIT_CASE(buffers_fragmented),
+	KUNIT_CASE(buffers_few),
 	KUNIT_CASE(buffers_fragmented_later),
 	{}
 };

@@ -147,6 +147,7 @@ void loop_disconnect(struct kunit *test, struct loop_pair *pair)
 	loop_unpostable = 0;
 	loop_reads_at_most = 0;
 	loop_largest_order = LOOP_ANY_ORDER;
+	atomic_set(&loop_larger_blocks, 0);
 	memset(loop_max_send_wr, 0, sizeof(loop_max_send_wr));
 
 	loop_check_gone(test);

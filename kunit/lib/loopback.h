@@ -91,8 +91,12 @@ extern bool loop_removal_in_setup;
 extern void (*loop_before_destroy)(void);
 /* Maximum depth of the Send Queue of a server [0] and a client [1]; 0: no limit */
 extern unsigned int loop_max_send_wr[2];
-/* Order of the largest block that memory is available for, as if it was fragmented */
+/*
+ * Order of the largest block that memory is available for, as if it was fragmented; and the
+ * number of larger blocks that are available nevertheless
+ */
 extern unsigned int loop_largest_order;
+extern atomic_t loop_larger_blocks;
 /*
  * Maximum number of rdma_rw contexts for Reads, 0: no limit; and how often a context
  * was refused because of it

@@ -33,8 +33,8 @@
  * Errors
  *
  * alloc_policy() decides what a lack of memory means. Until the first Receives are
- * posted, the inline thresholds are reduced, to FEWER_OCTETS and then to the default, and
- * smaller Receives are allocated. If there is no memory for the smallest ones, or for
+ * posted, all together, the inline thresholds are reduced, to FEWER_OCTETS and then to the
+ * default, and smaller Receives are allocated. If there is no memory for the smallest ones, or for
  * those of a client's Calls of version 1, the connection is closed. Otherwise the window
  * is as large as the Receives permit, and no others are allocated until it would grow
  * again.
@@ -214,13 +214,28 @@ u32 receive_octets(const struct rpcrdma_conn *conn)
 	return max_u32(octets, RPCRDMA_V2_DEFAULT_INLINE);
 }
 
-/* Return true if this end has announced nothing yet, and may announce less. */
+/*
+ * Return true if no Receive has been posted: this end has announced nothing yet, and may
+ * announce less.
+ */
+bool none_posted(const struct rpcrdma_conn *conn)
+{
+	return conn->state == RPCRDMA_CONN_OPENING && !conn->posted;
+}
+
 bool may_be_smaller(const struct rpcrdma_conn *conn)
 {
 	const struct rpcrdma_props *own = &conn->cfg.props;
 
-	return !conn->posted && (own->rbsiz > RPCRDMA_V2_DEFAULT_INLINE ||
-				 own->sbsiz > RPCRDMA_V2_DEFAULT_INLINE);
+	return none_posted(conn) && (own->rbsiz > RPCRDMA_V2_DEFAULT_INLINE ||
+				     own->sbsiz > RPCRDMA_V2_DEFAULT_INLINE);
+}
+
+/* Return the size to try after @octets, which is more than the default threshold. */
+u32 fewer_octets(u32 octets)
+{
+	return octets > FEWER_OCTETS ? FEWER_OCTETS :
+				       +RPCRDMA_V2_DEFAULT_INLINE;
 }
 
 /*
@@ -229,9 +244,7 @@ bool may_be_smaller(const struct rpcrdma_conn *conn)
  */
 void reduce_thresholds(struct rpcrdma_props *own)
 {
-	const u32 most = max_u32(own->rbsiz, own->sbsiz) > FEWER_OCTETS ?
-				 FEWER_OCTETS :
-				 +RPCRDMA_V2_DEFAULT_INLINE;
+	const u32 most = fewer_octets(max_u32(own->rbsiz, own->sbsiz));
 
 	own->rbsiz = min_u32(own->rbsiz, most);
 	own->sbsiz = min_u32(own->sbsiz, most);
@@ -261,6 +274,15 @@ u32 receives_short(const struct rpcrdma_conn *conn)
 	return !conn->recvs_allocating && conn->recvs_wanted > conn->receives ?
 		       conn->recvs_wanted - conn->receives :
 		       0;
+}
+
+/*
+ * Return true if other Receives are to be allocated before the first ones are posted: until
+ * then, they may be smaller.
+ */
+bool first_are_short(const struct rpcrdma_conn *conn)
+{
+	return none_posted(conn) && receives_short(conn);
 }
 
 /* Count a free Receive, posted or not, for the rule for credit grants. */
@@ -379,6 +401,16 @@ u32 rpcrdma_conn_send_octets(const struct rpcrdma_conn *conn)
 	return max_u32(octets, RPCRDMA_V2_DEFAULT_INLINE);
 }
 
+bool rpcrdma_conn_send_less(struct rpcrdma_conn *conn)
+{
+	struct rpcrdma_props *own = &conn->cfg.props;
+
+	if (own->sbsiz <= RPCRDMA_V2_DEFAULT_INLINE)
+		return false;
+	own->sbsiz = fewer_octets(own->sbsiz);
+	return true;
+}
+
 u32 rpcrdma_recvs_allocated(struct rpcrdma_conn *conn, u32 count)
 {
 	const bool all = count >= conn->recvs_allocating;
@@ -421,7 +453,7 @@ u32 rpcrdma_recvs_allocated(struct rpcrdma_conn *conn, u32 count)
  */
 u32 rpcrdma_recvs_to_post(struct rpcrdma_conn *conn, u32 now)
 {
-	if (!post_due(conn))
+	if (!post_due(conn) || first_are_short(conn))
 		return 0;
 	if (adapts(conn)) {
 		watch_time(conn, now);

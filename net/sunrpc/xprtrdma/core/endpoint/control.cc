@@ -174,7 +174,9 @@ int make_objects(rpcrdma_ep_core *core)
 	rpcrdma_core_recvs_due(core);
 	if (is_closing(core))
 		return -E_NOMEM;
-	/* With little memory, Receives are smaller than configured. */
+	if (core->life.client)
+		make_reserve(core);
+	/* With little memory, buffers are smaller than configured. */
 	p->send_size = core->conn.cfg.props.sbsiz;
 	p->recv_size = core->conn.cfg.props.rbsiz;
 	return 0;

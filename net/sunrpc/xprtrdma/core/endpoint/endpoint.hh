@@ -96,6 +96,9 @@ constexpr u32 MORE_SENDS = RPCRDMA_CONTROL_SENDS + 1;
 /* Allocate the Send contexts of a connection. Returns 0 or a negative errno. */
 int make_sends(rpcrdma_ep_core *core);
 
+/* Allocate the reserve buffer of a client, if possible, after its first Receives. */
+void make_reserve(rpcrdma_ep_core *core);
+
 /*
  * Initialise the next context for its first use. Not called if all have been used.
  */

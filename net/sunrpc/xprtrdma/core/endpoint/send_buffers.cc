@@ -13,8 +13,10 @@
  *
  * Memory
  *
- * A client allocates one buffer of the largest size with the connection, if it can:
- * with it a client can send the messages that free memory when memory is short. Its
+ * A client allocates one buffer of the largest size with the connection: with it a client
+ * can send the messages that free memory when memory is short. If there is no memory for
+ * that size, the client announces that it sends smaller messages. The size is final only
+ * when the first Receives have been allocated, so that the buffer follows them. Its
  * context is the last of the free ones at first, and each Send from this reserve
  * buffer is signaled, so that the buffer is soon free again. When a server frees a
  * surplus Receive, it frees a Send buffer, too, because the window permits fewer
@@ -117,6 +119,14 @@ void begin_sends(rpcrdma_ep_core *core, u32 nr)
 		end = &s->work.next;
 	}
 	*end = nullptr;
+}
+
+/* Announce smaller messages. Return false if they are as small as they can be. */
+bool send_less(rpcrdma_ep_core *core)
+{
+	const locked under(core);
+
+	return rpcrdma_conn_send_less(&core->conn);
 }
 
 template <typename T>
@@ -242,37 +252,44 @@ rpcrdma_send *pop_send_with_room(rpcrdma_ep_core *core, u32 octets)
 
 /*
  * One context more than those for RPC traffic and control messages is for the Call that
- * is built next. A client uses its context with the reserve buffer last, and signals
- * each Send from it: when memory is short, the buffer must soon be free again.
+ * is built next.
  */
 int make_sends(rpcrdma_ep_core *core)
 {
-	const u32 size = rpcrdma_conn_send_octets(&core->conn);
 	const u32 nr = core->control.params->sends + MORE_SENDS;
 	const int rc = rpcrdma_port_sends(core, nr);
-	u64 addr;
 
 	if (rc)
 		return rc;
-	{
-		const locked under(core);
 
-		begin_sends(core, nr);
-	}
-	if (!core->life.client)
-		return 0;
+	const locked under(core);
 
+	begin_sends(core, nr);
+	return 0;
+}
+
+/*
+ * A client uses the context with the reserve buffer last, and signals each Send from it:
+ * when memory is short, the buffer must soon be free again.
+ */
+void make_reserve(rpcrdma_ep_core *core)
+{
 	rpcrdma_send *last = send_of(core->free_sends);
-	void *buf =
-		rpcrdma_port_buffer(core, size, RPCRDMA_BUFFER_WANTED, &addr);
+	u32 size;
+	u64 addr;
+	void *buf;
 
+	do {
+		size = rpcrdma_conn_send_octets(&core->conn);
+		buf = rpcrdma_port_buffer(core, size, RPCRDMA_BUFFER_WANTED,
+					  &addr);
+	} while (!buf && send_less(core));
 	if (!buf)
-		return 0;
+		return;
 	while (last->work.next)
 		last = send_of(last->work.next);
 	set_buffer(last, buf, addr, size);
 	last->signal_threshold = RPCRDMA_SIGNAL_ALWAYS;
-	return 0;
 }
 
 } // namespace rpcrdma
