@@ -274,8 +274,10 @@ static void memdev_op_unmap_sg(struct device *dev, struct scatterlist *sgl,
 
 	/*
 	 * Count calls in atomic context, because with an IOMMU unmapping may take long.
+	 * A kernel without a count of spinlocks shows only those in interrupts and
+	 * softirqs.
 	 */
-	if (!preemptible())
+	if (preempt_count() || irqs_disabled())
 		atomic_inc(&md->counts.atomic_unmaps);
 	memdev_unmap_list(md, sgl, nents, dir, attrs);
 }
