@@ -65,6 +65,9 @@ static void mrs_pull_bounced(struct kunit *test)
 /* Bounce buffers for memory that the peer reads and writes, with and without SG gaps */
 static void mrs_bounced(struct kunit *test)
 {
+	/* More than a page each */
+	const u32 bulk = max_t(u32, 50003, PAGE_SIZE + 3);
+	const u32 want = max_t(u32, 60001, PAGE_SIZE + 1);
 	struct peer *peer = test->priv;
 	struct memdev_traits t;
 	struct rpcrdma_ep *ep;
@@ -75,9 +78,9 @@ static void mrs_bounced(struct kunit *test)
 	rpcrdma_settings.max_reassembly = 0;
 	peer->params.reassembly = 0;
 	peer_open(test);
-	KUNIT_EXPECT_EQ(test, peer_call(test, 4, 50003, 60001, true), 0);
-	KUNIT_EXPECT_EQ(test, peer_call(test, 6000, 50003, 60001, true), 0);
-	KUNIT_EXPECT_EQ(test, peer_call(test, 6000, 50003, 60001, false), 0);
+	KUNIT_EXPECT_EQ(test, peer_call(test, 4, bulk, want, true), 0);
+	KUNIT_EXPECT_EQ(test, peer_call(test, 6000, bulk, want, true), 0);
+	KUNIT_EXPECT_EQ(test, peer_call(test, 6000, bulk, want, false), 0);
 	ep = peer_client_ep(peer);
 	KUNIT_ASSERT_NOT_NULL(test, ep);
 	KUNIT_EXPECT_EQ(test, ep->core.mrs.limits.apart,

@@ -27,7 +27,8 @@
 enum {
 	PEER_STEPS	= 8,
 	PEER_ATTEMPTS	= 16,
-	PEER_PAGES	= 16,		/* pages of bulk data in each direction */
+	/* Pages of bulk data in each direction: for 60001 bytes, and for a page and more */
+	PEER_PAGES	= 60001 / PAGE_SIZE + 2,
 	PEER_PLAIN	= 8192,		/* maximum bytes of plain argument */
 	PEER_TAIL	= 16384,	/* space after a result; for procedure ROOM */
 	PEER_MESSAGE	= 128 << 10,	/* maximum bytes of any message */

@@ -12,9 +12,10 @@
 #include "endpoint.h"
 
 static const u32 data_lengths[] = {
-	1, 3, 4, 4095, 4096, 4097, 8192, 65537, 262144, 1 << 20,
+	1, 3, 4, PAGE_SIZE - 1, PAGE_SIZE, PAGE_SIZE + 1, 2 * PAGE_SIZE, 65537, 262144,
+	1 << 20,
 };
-static const u32 data_bases[] = { 0, 1, 2048, 4095 };
+static const u32 data_bases[] = { 0, 1, PAGE_SIZE / 2, PAGE_SIZE - 1 };
 
 static void data_all_lengths(struct kunit *test, bool arg, bool res)
 {
@@ -114,7 +115,10 @@ static void data_segments(struct kunit *test)
  */
 static void data_small_segments(struct kunit *test)
 {
-	static const u32 most[] = { 100, 1000, 4095, 4096, 5000 };
+	static const u32 most[] = {
+		PAGE_SIZE / 40, PAGE_SIZE / 4, PAGE_SIZE - 1, PAGE_SIZE,
+		PAGE_SIZE + PAGE_SIZE / 4,
+	};
 	struct loop_pair *pair = loop_open(test);
 	struct rpcrdma_ep *ep = pair->client.ep;
 	struct rpcrdma_lists *lists;
@@ -126,7 +130,8 @@ static void data_small_segments(struct kunit *test)
 
 	lists = kunit_kzalloc(test, sizeof(*lists), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, lists);
-	KUNIT_ASSERT_EQ(test, loop_buf_alloc(&buf, 1234, 5800), 0);
+	KUNIT_ASSERT_EQ(test, loop_buf_alloc(&buf, PAGE_SIZE / 3,
+					     PAGE_SIZE + PAGE_SIZE / 3), 0);
 	for (i = 0; i < ARRAY_SIZE(most); i++) {
 		ep->core.conn.peer.rssiz = most[i];
 		limits = rpcrdma_mrs_limits(ep);
@@ -319,9 +324,9 @@ static void data_batches(struct kunit *test)
 	pair->server.ep->core.rw.write_part = PAGE_SIZE;
 	if (!loop_iwarp)
 		pair->server.ep->core.rw.read_part = PAGE_SIZE;
-	KUNIT_EXPECT_EQ(test, loop_one_rpc(&pair->client, 200000, 0, 100,
+	KUNIT_EXPECT_EQ(test, loop_one_rpc(&pair->client, 49 * PAGE_SIZE, 0, 100,
 					   PAGE_SIZE), 0);
-	KUNIT_EXPECT_EQ(test, loop_one_rpc(&pair->client, 0, 200000, 100,
+	KUNIT_EXPECT_EQ(test, loop_one_rpc(&pair->client, 0, 49 * PAGE_SIZE, 100,
 					   PAGE_SIZE), 0);
 	loop_traffic(test, pair, 4, 20, 100000, PAGE_SIZE, 20000, false);
 	loop_check_idle(test, &pair->server);
@@ -582,7 +587,7 @@ static void data_read_waits_its_turn(struct kunit *test)
 }
 
 enum {
-	DATA_ITEM = 5000,
+	DATA_ITEM = PAGE_SIZE + 904,
 	DATA_REST = 100,	/* bytes after the item */
 	DATA_PAGES = 1 + 2,	/* of the head; of the other two */
 };

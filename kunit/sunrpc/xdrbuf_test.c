@@ -13,6 +13,7 @@ enum {
 	XDR_PAGES = 5,
 	XDR_ROOM = 2 * PAGE_SIZE,	/* bytes of the head and of the tail */
 	XDR_FLAT = XDR_PAGES * PAGE_SIZE + 2 * XDR_ROOM,
+	XDR_LARGE = 12,		/* geometry in which all sections have a page or more */
 };
 
 struct xdr_fixture {
@@ -35,18 +36,20 @@ static const struct xdr_geometry geometries[] = {
 	{ 0, 40, 0, 0, 0, 0 },
 	{ 0, 0, 0, 0, 0, 40 },
 	{ 16, 132, 0, 0, 64, 4 },
-	{ 0, 100, 0, 4096, 0, 0 },
+	{ 0, 100, 0, PAGE_SIZE, 0, 0 },
 	{ 0, 100, 0, 1, 0, 3 },
-	{ 8, 100, 1, 4095, 0, 0 },
-	{ 8, 100, 1, 4096, 1, 2 },
-	{ 3, 101, 4095, 2, 5, 7 },
-	{ 0, 0, 4095, 1, 0, 0 },
-	{ 0, 0, 4095, 4098, 0, 0 },
-	{ 4000, 200, 2048, 2048, 4090, 12 },
-	{ 4000, 4192, 2048, 10001, 1, 4096 },
-	{ 0, 8192, 0, 20480, 0, 8192 },
-	{ 96, 128, 4096, 4096, 0, 0 },		/* page_base of a page or more */
-	{ 96, 128, 8193, 8191, 4, 1 },
+	{ 8, 100, 1, PAGE_SIZE - 1, 0, 0 },
+	{ 8, 100, 1, PAGE_SIZE, 1, 2 },
+	{ 3, 101, PAGE_SIZE - 1, 2, 5, 7 },
+	{ 0, 0, PAGE_SIZE - 1, 1, 0, 0 },
+	{ 0, 0, PAGE_SIZE - 1, PAGE_SIZE + 2, 0, 0 },
+	{ PAGE_SIZE - 96, 200, PAGE_SIZE / 2, PAGE_SIZE / 2, PAGE_SIZE - 6, 12 },
+	[XDR_LARGE] = { PAGE_SIZE - 96, PAGE_SIZE + 96, PAGE_SIZE / 2,
+			2 * PAGE_SIZE + 1809, 1, PAGE_SIZE },
+	{ 0, 2 * PAGE_SIZE, 0, 5 * PAGE_SIZE, 0, 2 * PAGE_SIZE },
+	/* page_base of a page or more */
+	{ 96, 128, PAGE_SIZE, PAGE_SIZE, 0, 0 },
+	{ 96, 128, 2 * PAGE_SIZE + 1, 2 * PAGE_SIZE - 1, 4, 1 },
 };
 
 static int xdr_init(struct kunit *test)
@@ -231,12 +234,13 @@ static void xdr_extents(struct kunit *test)
 static void xdr_extents_refused(struct kunit *test)
 {
 	struct xdr_fixture *f = test->priv;
+	const struct xdr_geometry *g = &geometries[XDR_LARGE];
 	struct rpcrdma_extent_pos pos = { .ext = f->ext };
 	struct page *page;
 	void *p;
 	u32 n;
 
-	n = xdr_set(f, &geometries[12]);
+	n = xdr_set(f, g);
 	KUNIT_EXPECT_EQ(test, -EFAULT,
 			rpcrdma_xdr_extents(&f->buf, 0, n + 1, f->ext, 3));
 	KUNIT_EXPECT_EQ(test, -EFAULT,
@@ -249,8 +253,8 @@ static void xdr_extents_refused(struct kunit *test)
 	page = f->pages[1];
 	f->pages[1] = NULL;
 	sg_init_table(f->sg, ARRAY_SIZE(f->sg));
-	KUNIT_EXPECT_GT(test, rpcrdma_extent_to_sg(&pos, 4192 + 2048, SZ_64K, f->sg),
-			0U);
+	KUNIT_EXPECT_GT(test, rpcrdma_extent_to_sg(&pos, g->head + PAGE_SIZE - g->base,
+						   SZ_64K, f->sg), 0U);
 	KUNIT_EXPECT_EQ(test, rpcrdma_extent_to_sg(&pos, 1, SZ_64K, f->sg), 0U);
 	pos.ext = f->ext;
 	pos.nr = 3;
@@ -393,7 +397,7 @@ static void xdr_add_segments(struct kunit *test, struct rpcrdma_lists *lists,
 static void xdr_header_words(struct kunit *test)
 {
 	struct xdr_fixture *f = test->priv;
-	const struct xdr_geometry *g = &geometries[12];
+	const struct xdr_geometry *g = &geometries[XDR_LARGE];
 	struct rpcrdma_conn_config cfg = {
 		.client		= 1,
 		.version_low	= RPCRDMA_VERS_2,
