@@ -612,7 +612,7 @@ level_packages()
 
 level_kunit()
 {
-	local dir=$1 module guest tree tests=() ko name status=0 suites
+	local dir=$1 module guest tree tests=() ko name status=0
 	MODULE='' guest_module kunit uml || return 0
 	while read -r ko; do
 		tests+=(--module "$ko")
@@ -625,14 +625,7 @@ level_kunit()
 		--run-dir "$dir" --quiet -- "$dir/guest/kunit.sh" || status=$?
 	while read -r ko; do
 		name=$(basename "$ko" .ko)
-		if [ ! -f "$dir/$name.dmesg" ]; then
-			not_ok "kunit/$name" "the module was not loaded"
-			continue
-		fi
-		# one pointer for each suite
-		suites=$((16#$(objdump -h "$ko" | awk '$2 == ".kunit_test_suites" { print $3 }') / 8))
-		"$here/scripts/kunit-results.py" "$tree/tools/testing/kunit" "$dir/$name.dmesg" $suites >"$dir/$name.results" ||
-			not_ok "kunit/$name" "its results cannot be read"
+		kunit_results "$dir" "$ko" "$tree" >"$dir/$name.results"
 		results "$dir/$name.results" "kunit/"
 	done < <(find "$build/kunit" -name '*_test.ko' | sort)
 	guest_ended kunit $status "$dir"

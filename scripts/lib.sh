@@ -253,18 +253,61 @@ newest_source()
 	cat "$newest"
 }
 
-# Unpack the sources that newest_source() printed into the folder $2.
+# unpack_source SUITE TO [FOLDER...]: unpack the sources that newest_source() printed, or only
+# these folders of them, into the folder TO.
 unpack_source()
 {
-	local apt apt_arch name version deb
-	read -r name version < <(newest_source "$1")
-	suite_apt "$1" "$CACHE/kernels/$1.source.log"
+	local apt apt_arch name version deb suite=$1 to=$2
+	shift 2
+	read -r name version < <(newest_source "$suite")
+	suite_apt "$suite" "$CACHE/kernels/$suite.source.log"
 	rm -f "$apt/archives/$name"_*.deb
 	(cd "$apt/archives" && apt_here apt-get download "$name=$version") || return
 	deb=$(echo "$apt/archives/$name"_*.deb)
 	dpkg-deb --fsys-tarfile "$deb" | tar -xOf - "./usr/src/$name.tar.xz" |
-		tar -C "$2" --strip-components=1 -xJf - || return
+		tar -C "$to" --strip-components=1 -xJf - --wildcards "${@/#/*/}" || return
 	rm -f "$deb"
+}
+
+# in_suite DIR COMMAND...: run with the tools of the suite of the kernel in DIR. A
+# system of that suite sees the copy of this checkout and the kernel at the same
+# paths as here; the mounts for that end with the process.
+in_suite()
+{
+	local dir=$1 root
+	shift
+	if [ ! -e "$dir/chroot" ]; then
+		"$@"
+		return
+	fi
+	root=$(readlink -f "$dir/chroot")
+	# shellcheck disable=SC2016
+	unshare --mount sh -c '
+		root=$1 cache=$2
+		shift 2
+		mkdir -p "$root/proc" "$root$cache"
+		mount --bind "$cache" "$root$cache" && mount -t proc proc "$root/proc" &&
+			exec chroot "$root" "$@"' sh "$root" "$(readlink -f "$CACHE")" "$@"
+}
+
+# kunit_results RUN KO TREE: print a result for each case of the test module KO whose kernel log
+# scripts/guest/kunit.sh left in the folder RUN. The parser is that of the kernel sources in TREE.
+kunit_results()
+{
+	local name log suites chosen
+	name=$(basename "$2" .ko)
+	log=$1/$name.dmesg
+	if [ ! -f "$log" ]; then
+		echo "not ok $name - the module was not loaded"
+		return
+	fi
+	# one pointer for each suite
+	suites=$((16#$(objdump -h "$2" | awk '$2 == ".kunit_test_suites" { print $3 }') / 8))
+	# The module of scripts/kunit-module.sh runs those that were asked for.
+	chosen=$(sed -n "s/.*kunit: \([0-9]*\) of $suites suites of $name\$/\1/p" "$log")
+	[ "$chosen" = 0 ] ||
+		"$(dirname "${BASH_SOURCE[0]}")/kunit-results.py" "$3/tools/testing/kunit" "$log" "${chosen:-$suites}" ||
+		echo "not ok $name - its results cannot be read"
 }
 
 # Apply the patch $2 to the sources in the folder $1 if all of it applies.

@@ -7,17 +7,19 @@
 # architecture is emulated in full. For Debian's releases also install, upgrade and remove
 # the packages.
 # Print a result line for each, and a table at the end; fail if one failed. KUnit is off in
-# stock kernels: those modules are only compiled. Run the engine's tests and the simulation
-# for a big-endian processor, too.
+# stock kernels: those modules are only compiled, except in the rows kunit:SUITE[:FLAVOUR]. There
+# KUnit is a module (scripts/kunit-module.sh), and a guest runs the suites. Run the engine's
+# tests and the simulation for a big-endian processor, too.
 #
 # A suite is skipped if its archive does not exist any more.
 #
-#   scripts/matrix.sh [SUITE[:FLAVOUR]|big-endian|clang|pages...]    default: all that are named
-#                     below. Only on request: clang, with the sources that
+#   scripts/matrix.sh [[kunit:]SUITE[:FLAVOUR]|big-endian|clang|pages...]    default: all that
+#                     are named below. Only on request: clang, with the sources that
 #                     scripts/clang-kernel.sh prepares, for which the modules are built with
 #                     clang, control-flow integrity and ThinLTO. No guest runs. And pages, two
 #                     guests with pages of 4 KiB and of 64 KiB.
 #
+#   KUNIT_SUITES="GLOB..."   the suites that the rows kunit:... run. Default: all
 #   BUILD_ONLY=1      no guests, no packages
 #   SHORT=1           a shorter smoke test, without the in-tree module and the
 #                     packages, as in make check
@@ -32,28 +34,8 @@ cd "$here"
 suites=("$@")
 [ ${#suites[@]} -gt 0 ] || suites=(big-endian bullseye bookworm bookworm:rt-amd64 bookworm:arm64
 	bookworm:powerpc64le bookworm-backports bookworm-backports:arm64-16k
-	trixie trixie-security trixie-backports sid)
-
-# in_suite DIR COMMAND...: run with the tools of the suite of the kernel in DIR. A
-# system of that suite sees the copy of this checkout and the kernel at the same
-# paths as here; the mounts for that end with the process.
-in_suite()
-{
-	local dir=$1 root
-	shift
-	if [ ! -e "$dir/chroot" ]; then
-		"$@"
-		return
-	fi
-	root=$(readlink -f "$dir/chroot")
-	# shellcheck disable=SC2016
-	unshare --mount sh -c '
-		root=$1 cache=$2
-		shift 2
-		mkdir -p "$root/proc" "$root$cache"
-		mount --bind "$cache" "$root$cache" && mount -t proc proc "$root/proc" &&
-			exec chroot "$root" "$@"' sh "$root" "$(readlink -f "$CACHE")" "$@"
-}
+	trixie trixie-security trixie-backports sid
+	kunit:bookworm kunit:bookworm-backports:arm64-16k kunit:bookworm:powerpc64le)
 
 # Warnings of the build in the log $1, except those that headers cause in every module,
 # and those for unresolved symbols: modpost prints only ten, so compile() checks
@@ -70,15 +52,16 @@ warnings()
 # missing.
 compile()
 {
-	local dir=$1 to=$2 name=$3 log=$2.${3##*/}.log reason args=()
+	local dir=$1 to=$2 name=$3 log=$2.${3##*/}.log reason args=() defined=("$1/build" "$2")
 	shift 3
+	[ ! -e "$dir/kunit/Module.symvers" ] || defined+=("$dir/kunit")
 	[ ! -e "$dir/make-args" ] || mapfile -t args <"$dir/make-args"
 	if ! in_suite "$dir" make --no-print-directory -C "$to" -j"$(nproc)" modules \
 		KDIR="$(readlink -f "$dir/build")" "${args[@]}" "$@" >"$log" 2>&1; then
 		reason="$(grep -m1 -E 'error:|\*\*\*' "$log"), see $log"
 	elif reason=$(warnings "$log"); then
 		reason=$(head -n 1 <<<"$reason")
-	elif [ -s "$dir/build/Module.symvers" ] && reason=$(find "$to" -name '*.ko' -exec nm -u {} + | unresolved "$dir/build" "$to" | grep -vE '^(_*kunit_|\.TOC\.$)'); then
+	elif [ -s "$dir/build/Module.symvers" ] && reason=$(find "$to" -name '*.ko' -exec nm -u {} + | unresolved "${defined[@]}" | grep -vE '^(_*kunit_|\.TOC\.$)'); then
 		reason="no definition of $(paste -sd' ' <<<"$reason")"
 	else
 		echo "ok $name"
@@ -201,6 +184,39 @@ pages()
 	count "$run/all"
 }
 
+# Run the KUnit suites in a guest with the stock kernel in $1, with KUnit as a module. Set counts.
+kunit()
+{
+	local dir=$1 to=$CACHE/matrix/${suite//:/.} kunit ko tests=() globs=() run status=0
+	new_run "matrix-${suite//:/.}"
+	copy "$to"
+	if ! kunit=$(scripts/kunit-module.sh "$dir"); then
+		echo "not ok $suite/module - KUnit does not build as a module"
+	elif compile "$dir" "$to" "$suite/build" CONFIG_RPCRDMA_KUNIT_TEST=m KUNIT_MODULE="$kunit" &&
+	     [ -z "${BUILD_ONLY:-}" ]; then
+		for ko in "$to"/kunit/*.ko "$kunit/kunit.ko"; do
+			tests+=(--module "$ko")
+		done
+		read -ra globs <<<"${KUNIT_SUITES:-}"
+		scripts/guest.sh --kernel "$dir" "${tests[@]}" --mem 3G --timeout 3600 --run-dir "$run" --quiet -- \
+			"$run/guest/kunit.sh" "${globs[@]}" >&2 || status=$?
+		for ko in "$to"/kunit/*_test.ko; do
+			kunit_results "$run" "$ko" "$kunit"
+		done | sed -E "s,^(ok|not ok) ,&$suite/,"
+		if ! grep -q '^# end of run' "$run/output.log"; then
+			echo "not ok $suite/end-of-run - the guest ended before its tests did, see $run/console.log"
+		elif grep -q '^# giving up' "$run/output.log"; then
+			echo "not ok $suite/end-of-run - $(grep -m1 '^# giving up' "$run/output.log" | cut -c3-)"
+		elif [ $status -ge 124 ]; then
+			echo "not ok $suite/end-of-run - the guest ended with status $status, see $run/console.log"
+		else
+			echo "ok $suite/end-of-run"
+		fi
+	fi >"$run/results"
+	cat "$run/results"
+	count "$run/results"
+}
+
 # count FILE: set counts to the sums of the results in it.
 count() { counts="$(grep -c '^ok ' "$1" || true) passed, $(grep -c '^not ok ' "$1" || true) failed"; }
 
@@ -228,7 +244,7 @@ for suite in "${suites[@]}"; do
 	status=0
 	case $suite in
 	clang) dir=$(scripts/clang-kernel.sh 2> >(tee "$errors" >&2)) || status=$? ;;
-	*) dir=$(scripts/stock-kernel.sh "$suite" 2> >(tee "$errors" >&2)) || status=$? ;;
+	*) dir=$(scripts/stock-kernel.sh "${suite#kunit:}" 2> >(tee "$errors" >&2)) || status=$? ;;
 	esac
 	if [ $status -eq $NO_ARCHIVE ]; then
 		echo "ok $suite/kernel # SKIP $(tail -n 1 "$errors")"
@@ -242,6 +258,12 @@ for suite in "${suites[@]}"; do
 	fi
 	kver=$(cat "$dir/version")
 	say "$suite: building for $kver"
+	if [[ $suite = kunit:* ]]; then
+		kunit "$dir"
+		all_passed
+		table+=("$suite|$kver|built|$counts|-|-|-")
+		continue
+	fi
 	to=$CACHE/matrix/${suite/:/.}
 	copy "$to"
 	built="does not build" kunit=- ours=- own=- packages=-
@@ -278,7 +300,7 @@ for suite in "${suites[@]}"; do
 	table+=("$suite|$kver|$built|$kunit|$ours|$own|$packages")
 done
 
-row='%-28s %-24s %-14s %-9s %-20s %-24s %s\n'
+row='%-36s %-24s %-14s %-22s %-20s %-24s %s\n'
 # shellcheck disable=SC2059
 printf "$row" suite kernel module KUnit "guest, this module" "guest, in-tree module" packages
 for line in "${table[@]}"; do

@@ -4,6 +4,7 @@
 #include <linux/slab.h>
 #include <rdma/ib_cm.h>
 
+#include "../module/suites.h"
 #include "engine.h"
 
 /* The engine defines these constants itself, because it includes no kernel headers. */

@@ -7,6 +7,7 @@
 #include <linux/slab.h>
 #include <rdma/ib_verbs.h>
 
+#include "../module/suites.h"
 #include "pair.h"
 
 struct sockaddr_in loop_addr;

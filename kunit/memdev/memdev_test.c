@@ -11,6 +11,7 @@
 #include <rdma/ib_cache.h>
 #include <rdma/ib_verbs.h>
 
+#include "../module/suites.h"
 #include "memdev.h"
 
 enum {

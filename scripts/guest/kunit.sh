@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 # Load the KUnit test modules one by one, and keep the kernel's log of each. The host reads
 # the results from these logs.
+#
+#   kunit.sh [GLOB...]   the suites to run, if KUnit is the module of scripts/kunit-module.sh
 # shellcheck source-path=SCRIPTDIR disable=SC2086
 set -u
 . "$(dirname "$0")/harness.sh"
@@ -48,6 +50,9 @@ ip link add mem0 type dummy
 ip link set mem0 up
 ip addr add 198.51.100.1/24 dev mem0
 modprobe rpcrdma_memdev || exit
+# The first module loads kunit, and "modprobe -r" unloads it with the module.
+mkdir -p /run/modprobe.d
+(IFS=,; echo "options kunit suites=${*:-*}") >/run/modprobe.d/kunit.conf
 for m in $MODULES; do
 	[[ $m == *_test ]] || continue
 	# The kernel log buffer may be cleared; the console log is complete.
