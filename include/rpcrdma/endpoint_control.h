@@ -67,11 +67,12 @@ struct rpcrdma_cm_peer {
 
 /* A part of struct rpcrdma_ep_core */
 struct rpcrdma_ep_control {
-	/* The host sets the first four before rpcrdma_core_configure(). */
+	/* The host sets the first three before rpcrdma_core_configure(). */
 	struct rpcrdma_ep_params *params;
 	u32			number;		/* unique, not 0 */
 	struct rpcrdma_cm_peer	peer;		/* of a server */
 	struct rpcrdma_hostauth	*auth;		/* NULL: no host authentication */
+	const char		*expected;	/* identity of the peer; NULL: any */
 	/* Outstanding Reads, negotiated; for the connection managers */
 	u32			reads_in, reads_out;
 	enum rpcrdma_answer	answer;		/* client: of a failed attempt */

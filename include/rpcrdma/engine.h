@@ -64,6 +64,7 @@
 #include "endpoint_continued.h"
 #include "endpoint_buffers.h"
 #include "endpoint_control.h"
+#include "endpoint_auth.h"
 #include "endpoint_receive.h"
 #include "endpoint_answer.h"
 #include "endpoint_arrivals.h"

@@ -87,8 +87,8 @@ enum rpcrdma_auth_result {
 /*
  * The handshake of one connection. The host allocates it, initialises it with
  * rpcrdma_auth_init(), and frees it after the connection. A client that has a secret sets
- * core->control.auth to it before rpcrdma_core_configure(); a server passes it to
- * rpcrdma_auth_hello(). All members are private to the core.
+ * rpcrdma_conn_config.auth to it; a server passes it to rpcrdma_auth_hello(). All members
+ * are private to the core.
  */
 struct rpcrdma_hostauth {
 	u8 hashes;			/* mask of hashes that this end accepts */

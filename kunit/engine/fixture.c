@@ -19,6 +19,7 @@ static_assert(EPIPE == 32);
 static_assert(EPROTO == 71);
 static_assert(EMSGSIZE == 90);
 static_assert(EPROTONOSUPPORT == 93);
+static_assert(ENOKEY == 126);
 static_assert(EOPNOTSUPP == 95);
 static_assert(EAFNOSUPPORT == 97);
 static_assert(EADDRINUSE == 98);

@@ -59,7 +59,6 @@ endpoint::endpoint(world &w, const endpoint_params &p, upcalls &ops,
 	control.number = params.cfg.number;
 	control.peer = { {}, ENOUGH_READS, ENOUGH_READS };
 	answer_ = control.peer;
-	offer_auth();
 	qp.reorders = params.reorders;
 	mrs.limits = { .page_shift = params.page_shift,
 		       .pages = params.mr_size >> params.page_shift,
@@ -190,7 +189,7 @@ void endpoint::act(u32 what, u64 arg)
 		break;
 	case AUTH:
 		if (!is_closing())
-			rpcrdma_core_events(this, answer_auth());
+			rpcrdma_core_auth_answer(this);
 		break;
 	}
 	check();

@@ -364,8 +364,13 @@ public:
 	int take(const rpcrdma_setup_step &m);
 	int make_sends(u32 nr);
 	void open_later();
-	rpcrdma_hostauth *new_auth();
+	int identity(enum rpcrdma_auth_source source, char *identity);
+	rpcrdma_hostauth *new_auth(bool dh, rpcrdma_auth_host *host);
 	void auth_asked();
+	int secret(const rpcrdma_auth_request &ask, bool keys);
+	int keys(const rpcrdma_auth_request &ask, rpcrdma_auth_answer *answer);
+	int proofs(const rpcrdma_auth_request &ask,
+		   rpcrdma_auth_answer *answer);
 	void opened();
 	void wake();
 	void closing(const char *reason);
@@ -390,6 +395,7 @@ public:
 	const char *name;
 	bool excused = false; /* the peer need not follow the protocol */
 	rpcrdma_hostauth handshake{};
+	std::string expected; /* the identity of the peer */
 	engine_test::stand_in_dh exchange{};
 
 private:
@@ -410,9 +416,7 @@ private:
 		AUTH,
 	};
 
-	void new_handshake();
-	void offer_auth();
-	u32 answer_auth();
+	bool forgets(u32 kind) const;
 
 	void change(rpcrdma_quota_change *c);
 	rpcrdma_quota_change change(rpcrdma_quota_action what,

@@ -32,7 +32,9 @@ rpcrdma_ep_params endpoint::settings_of(const endpoint_params &p)
 	s.version_low = p.cfg.version_low;
 	s.version_high = p.cfg.version_high;
 	s.fallback_v1 = p.cfg.fallback_v1;
-	s.auth = static_cast<u8>(p.auth);
+	/* An identity that the peer must prove also requires authentication. */
+	s.auth = p.auth ? RPCRDMA_AUTH_OFFER : RPCRDMA_AUTH_NONE;
+	s.auth_dh = static_cast<u8>(p.dh);
 	return s;
 }
 
@@ -382,16 +384,6 @@ int rpcrdma_port_sends(struct rpcrdma_ep_core *core, u32 nr)
 void rpcrdma_port_open_later(struct rpcrdma_ep_core *core)
 {
 	of(core).open_later();
-}
-
-struct rpcrdma_hostauth *rpcrdma_port_handshake(struct rpcrdma_ep_core *core)
-{
-	return of(core).new_auth();
-}
-
-void rpcrdma_port_auth(struct rpcrdma_ep_core *core)
-{
-	of(core).auth_asked();
 }
 
 void rpcrdma_port_opened(struct rpcrdma_ep_core *core)

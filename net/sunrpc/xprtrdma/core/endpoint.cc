@@ -13,6 +13,7 @@
 #include "endpoint/transfer.cc"
 #include "endpoint/receives.cc"
 #include "endpoint/arrivals.cc"
+#include "endpoint/identities.cc"
 #include "endpoint/control.cc"
 #include "endpoint/teardown.cc"
 #include "endpoint/mrs.cc"

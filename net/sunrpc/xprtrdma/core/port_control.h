@@ -80,27 +80,6 @@ void rpcrdma_port_open_later(struct rpcrdma_ep_core *core);
 void rpcrdma_port_opened(struct rpcrdma_ep_core *core);
 
 /**
- * rpcrdma_port_handshake - allocate the handshake that a client has asked for
- * @core: connection of a server
- *
- * The memory is a part of the connection's reservation.
- * Context: no lock held; may sleep.
- * Return: the handshake, or NULL if out of memory.
- */
-struct rpcrdma_hostauth *rpcrdma_port_handshake(struct rpcrdma_ep_core *core);
-
-/**
- * rpcrdma_port_auth - answer the request that rpcrdma_auth_next() returns
- * @core: connection
- *
- * In process context, soon, unless the teardown begins: the host takes the lock and calls
- * rpcrdma_auth_next(), does what was asked for without the lock, takes it again and calls
- * rpcrdma_auth_answered(), and passes the result to rpcrdma_core_events().
- * Context: no lock held; must not sleep.
- */
-void rpcrdma_port_auth(struct rpcrdma_ep_core *core);
-
-/**
  * rpcrdma_port_wake - wake the setup context, and others that check for the stage
  * @core: connection
  *

@@ -158,8 +158,6 @@ struct rpcrdma_ep {
 	struct delayed_work	open_timer;
 	struct delayed_work	stall_timer;
 	struct work_struct	auth_work;	/* answers rpcrdma_port_auth() */
-	/* the identity that the peer's address must prove, or NULL: any */
-	char			*auth_expected;
 	/* For a Diffie-Hellman exchange; used by auth_work only until the teardown */
 	struct crypto_kpp	*auth_private;
 	struct work_struct	opened_work;	/* see rpcrdma_port_open_later() */

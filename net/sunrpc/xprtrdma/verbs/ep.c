@@ -360,8 +360,6 @@ int rpcrdma_ep_setup(struct rpcrdma_ep *ep, int rc)
 {
 	struct rpcrdma_setup_step m;
 
-	if (!rc)
-		rc = rpcrdma_auth_setup(ep);
 	while ((m = rpcrdma_core_setup(&ep->core, rc)).what != RPCRDMA_SETUP_END)
 		rc = rpcrdma_ep_wait(ep, m.ms);
 	/* The teardown of a server's connection may free @ep after this. */

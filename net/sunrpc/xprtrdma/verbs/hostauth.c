@@ -1,21 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Host authentication. The core makes the decisions (core/conn/hostauth.cc). This file
- * has the parts that need the kernel: the secrets, which are keys in root's user
- * keyring, and HMACs; hostauth_dh.c has Diffie-Hellman. Keys of the initial network
+ * Host authentication. The core makes the decisions (core/conn/hostauth.cc), and knows
+ * which identity and which secret is needed when (core/endpoint/identities.cc). This file
+ * has the parts that need the kernel: identities and secrets, which are keys in root's
+ * user keyring, and HMACs; hostauth_dh.c has Diffie-Hellman. Keys of the initial network
  * namespace have the types "logon" and "user". Those of any other namespace have a
  * type that this module registers.
  *
  * Operation
  *
- * The setup of a connection looks up the identity that the peer's address must prove.
- * Unless authentication is off, a client also looks up its own secret, and allocates a
- * handshake if it has one. A server allocates the handshake when a client asks for it.
- * During the handshake the core requests one action at a time: a work item reads the
- * request under ep->lock, looks up the key and computes without the lock, and reports
- * the answer under it. Keys are looked up without calling user space. A write to the
- * parameter end_identity closes the connections of an identity, for use after its
- * secret was revoked or replaced.
+ * The core asks for identities and secrets in the setup of a connection, and for one
+ * action at a time during the handshake, in a work item. Keys are looked up without
+ * calling user space. A write to the parameter end_identity closes the connections of an
+ * identity, for use after its secret was revoked or replaced.
  *
  * Memory
  *
@@ -26,16 +23,13 @@
  *
  * Errors
  *
- * A missing or invalid secret is an answer: whether it ends the connection depends on
- * the mode. -ENOMEM is no statement about a secret: the setup or the handshake fails,
- * so that no connection is made without authentication for lack of memory. If the key
- * that names the identity of an address is not valid, no connection with that address
- * is set up.
+ * A missing or invalid key is an answer, with the errno of the look-up. -ENOMEM is no
+ * statement about a key.
  *
  * Locking
  *
- * ep->lock protects the handshake. A key's semaphore is held for reading while its
- * secret is used, so that it cannot be replaced meanwhile.
+ * ep->lock protects the handshake; this file does not take it. A key's semaphore is held
+ * for reading while its secret is used, so that it cannot be replaced meanwhile.
  */
 
 #include <keys/user-type.h>
@@ -56,9 +50,7 @@
 #include "trace_auth.h"
 
 #define RPCRDMA_AUTH_PREFIX	"rpcrdma:"
-#define RPCRDMA_AUTH_PEER	"rpcrdma-peer:"
-#define RPCRDMA_AUTH_OWN	"rpcrdma-own:"
-#define RPCRDMA_AUTH_SELF	"rpcrdma-identity"
+#define RPCRDMA_AUTH_NAME	(sizeof("rpcrdma-peer:") + INET6_ADDRSTRLEN)
 
 static char rpcrdma_host_identity[RPCRDMA_AUTH_MAX_IDENTITY + 2];
 module_param_string(host_identity, rpcrdma_host_identity,
@@ -99,7 +91,7 @@ MODULE_PARM_DESC(end_identity,
 		 "write an identity to end the connections of this network namespace that it has proven");
 
 /* Copy the identity of this host, which is that of its initial network namespace. */
-static void rpcrdma_auth_host(char own[RPCRDMA_AUTH_MAX_IDENTITY + 2])
+static void rpcrdma_auth_host(char *own)
 {
 	kernel_param_lock(THIS_MODULE);
 	strscpy(own, rpcrdma_host_identity, RPCRDMA_AUTH_MAX_IDENTITY + 2);
@@ -109,12 +101,6 @@ static void rpcrdma_auth_host(char own[RPCRDMA_AUTH_MAX_IDENTITY + 2])
 	if (!*own)
 		strscpy(own, init_utsname()->nodename,
 			RPCRDMA_AUTH_MAX_IDENTITY + 2);
-}
-
-/* Warn of an invalid identity. Without a secret, or the need for one, it is not used. */
-static void rpcrdma_auth_no_identity(void)
-{
-	pr_warn_ratelimited("rpcrdma: this host's identity is not valid, see host_identity\n");
 }
 
 /* ---- Secrets and HMACs ---- */
@@ -200,17 +186,16 @@ static int rpcrdma_auth_secret(const struct rpcrdma_ep *ep,
 }
 
 /*
- * Copy the identity in a key of the type "user". Sleeps.
- * Return: 0; -ENOKEY, and no identity, if there is no such key; or another negative errno.
+ * Copy the identity in a key of the type "user", of at most RPCRDMA_AUTH_MAX_IDENTITY
+ * bytes. Sleeps.
+ * Return: 0; -ENOKEY if there is no such key; or another negative errno.
  */
-static int rpcrdma_auth_named(struct net *net, const char *name,
-			      char identity[RPCRDMA_AUTH_MAX_IDENTITY + 1])
+static int rpcrdma_auth_named(struct net *net, const char *name, char *identity)
 {
 	struct key *key = rpcrdma_auth_key(net, &key_type_user, name);
 	const struct user_key_payload *payload;
 	int rc;
 
-	*identity = '\0';
 	if (IS_ERR(key))
 		return PTR_ERR(key);
 	down_read(&key->sem);
@@ -239,10 +224,8 @@ void rpcrdma_auth_exit_keys(void)
 {
 }
 
-static int rpcrdma_auth_named(struct net *net, const char *name,
-			      char identity[RPCRDMA_AUTH_MAX_IDENTITY + 1])
+static int rpcrdma_auth_named(struct net *net, const char *name, char *identity)
 {
-	*identity = '\0';
 	return -ENOKEY;
 }
 
@@ -258,70 +241,91 @@ static int rpcrdma_auth_secret(const struct rpcrdma_ep *ep,
 
 /* ---- Identities ---- */
 
-/*
- * Find the identity that the peer's address must prove, in a key of the type "user". If
- * that key cannot be used, no peer with that address is accepted. Sleeps.
- * Return: 0, and an identity or ""; or a negative errno.
- */
-static int rpcrdma_auth_expected(struct net *net,
-				 const struct sockaddr_storage *remote,
-				 char identity[RPCRDMA_AUTH_MAX_IDENTITY + 1])
+/* Set @name to the description of the key that has the identity of @source. */
+static void rpcrdma_auth_describe(enum rpcrdma_auth_source source,
+				  const struct sockaddr_storage *remote,
+				  char name[RPCRDMA_AUTH_NAME])
 {
-	char name[sizeof(RPCRDMA_AUTH_PEER) + INET6_ADDRSTRLEN];
-	int rc;
-
-	snprintf(name, sizeof(name), RPCRDMA_AUTH_PEER "%pISc", remote);
-	rc = rpcrdma_auth_named(net, name, identity);
-	if (rc == -ENOKEY)
-		return 0;
-	if (rc == -ENOMEM)
-		return rc;
-	if (rc || !rpcrdma_auth_identity_ok(identity)) {
-		pr_warn_ratelimited("rpcrdma: the key %s has no valid identity\n",
-				    name);
-		return -EACCES;
-	}
-	return 0;
+	if (source == RPCRDMA_AUTH_OF_NET)
+		strscpy(name, "rpcrdma-identity", RPCRDMA_AUTH_NAME);
+	else
+		snprintf(name, RPCRDMA_AUTH_NAME, "rpcrdma-%s:%pISc",
+			 source == RPCRDMA_AUTH_EXPECTED ? "peer" : "own", remote);
 }
 
-/*
- * Copy the identity of this end: a client's for this server, the network namespace's, or the
- * host's. If it is not valid, the copy is empty. Sleeps.
- * Return: 0 or -ENOMEM.
- */
-static int rpcrdma_auth_own(const struct rpcrdma_ep *ep,
-			    char own[RPCRDMA_AUTH_MAX_IDENTITY + 2])
+int rpcrdma_port_auth_identity(struct rpcrdma_ep_core *core,
+			       enum rpcrdma_auth_source source, char *identity)
 {
-	char name[sizeof(RPCRDMA_AUTH_OWN) + INET6_ADDRSTRLEN];
-	int rc = -ENOKEY;
+	const struct rpcrdma_ep *ep = rpcrdma_ep_of(core);
+	char name[RPCRDMA_AUTH_NAME];
 
-	if (ep->client) {
-		snprintf(name, sizeof(name), RPCRDMA_AUTH_OWN "%pISc", &ep->remote);
-		rc = rpcrdma_auth_named(ep->net, name, own);
+	if (source == RPCRDMA_AUTH_OF_HOST) {
+		rpcrdma_auth_host(identity);
+		return 0;
 	}
-	if (rc == -ENOKEY && !net_eq(ep->net, &init_net))
-		rc = rpcrdma_auth_named(ep->net, RPCRDMA_AUTH_SELF, own);
-	if (rc == -ENOMEM)
-		return rc;
-	if (rc == -ENOKEY) {
-		rpcrdma_auth_host(own);
-		rc = 0;
+	if (source == RPCRDMA_AUTH_OF_NET && net_eq(ep->net, &init_net))
+		return -ENOKEY;
+	rpcrdma_auth_describe(source, &ep->remote, name);
+	return rpcrdma_auth_named(ep->net, name, identity);
+}
+
+void rpcrdma_port_auth_invalid(struct rpcrdma_ep_core *core,
+			       enum rpcrdma_auth_source source)
+{
+	char name[RPCRDMA_AUTH_NAME];
+
+	if (source == RPCRDMA_AUTH_OF_HOST) {
+		pr_warn_ratelimited("rpcrdma: this host's identity is not valid, see host_identity\n");
+		return;
 	}
-	if (rc || !rpcrdma_auth_identity_ok(own))
-		*own = '\0';
-	return 0;
+	rpcrdma_auth_describe(source, &rpcrdma_ep_of(core)->remote, name);
+	pr_warn_ratelimited("rpcrdma: the key %s has no valid identity\n", name);
+}
+
+const char *rpcrdma_port_auth_keep(struct rpcrdma_ep_core *core,
+				   const char *identity)
+{
+	return kstrdup(identity, GFP_NOFS);
+}
+
+bool rpcrdma_auth_is_expected(struct net *net,
+			      const struct sockaddr_storage *remote)
+{
+	char identity[RPCRDMA_AUTH_MAX_IDENTITY + 1], name[RPCRDMA_AUTH_NAME];
+
+	rpcrdma_auth_describe(RPCRDMA_AUTH_EXPECTED, remote, name);
+	return rpcrdma_auth_named(net, name, identity) != -ENOKEY;
 }
 
 /* ---- The handshake of a connection ---- */
 
-/* Compute the proofs after the shared secret of a Diffie-Hellman exchange. */
-static int rpcrdma_auth_exchange(struct rpcrdma_ep *ep,
-				 const struct rpcrdma_auth_request *req,
-				 struct rpcrdma_auth_answer *answer)
+int rpcrdma_port_auth_secret(struct rpcrdma_ep_core *core,
+			     const struct rpcrdma_auth_request *req)
 {
-	u8 *shared = kmalloc(req->dh.octets, GFP_NOFS);
+	return rpcrdma_auth_secret(rpcrdma_ep_of(core), req, NULL, NULL);
+}
+
+int rpcrdma_port_auth_keys(struct rpcrdma_ep_core *core,
+			   const struct rpcrdma_auth_request *req,
+			   struct rpcrdma_auth_answer *answer)
+{
+	return rpcrdma_dh_keys(rpcrdma_ep_of(core), &req->dh,
+			       answer->public_value);
+}
+
+int rpcrdma_port_auth_proofs(struct rpcrdma_ep_core *core,
+			     const struct rpcrdma_auth_request *req,
+			     struct rpcrdma_auth_answer *answer)
+{
+	struct rpcrdma_ep *ep = rpcrdma_ep_of(core);
+	u8 *shared;
 	int rc = -ENOMEM;
 
+	if (!req->dh.group) {
+		rpcrdma_dh_free(ep);
+		return rpcrdma_auth_secret(ep, req, NULL, answer);
+	}
+	shared = kmalloc(req->dh.octets, GFP_NOFS);
 	if (shared)
 		rc = rpcrdma_dh_shared(ep, &req->dh, shared);
 	if (!rc)
@@ -330,18 +334,11 @@ static int rpcrdma_auth_exchange(struct rpcrdma_ep *ep,
 	return rc;
 }
 
-static int rpcrdma_auth_compute(struct rpcrdma_ep *ep,
+void rpcrdma_port_auth_answered(struct rpcrdma_ep_core *core,
 				const struct rpcrdma_auth_request *req,
-				struct rpcrdma_auth_answer *answer)
+				int status)
 {
-	if (!req->dh.group && req->what == RPCRDMA_AUTH_ASK_PROOFS)
-		rpcrdma_dh_free(ep);
-	if (!req->dh.group || req->what == RPCRDMA_AUTH_ASK_SECRET)
-		return rpcrdma_auth_secret(ep, req, NULL, answer);
-	rpcrdma_ep_count(ep, RPCRDMA_COUNT_AUTHS_DH);
-	if (req->what == RPCRDMA_AUTH_ASK_KEYS)
-		return rpcrdma_dh_keys(ep, &req->dh, answer->public_value);
-	return rpcrdma_auth_exchange(ep, req, answer);
+	trace_rpcrdma_auth_answer(rpcrdma_ep_of(core), req, status);
 }
 
 void rpcrdma_auth_answer(struct work_struct *work)
@@ -349,25 +346,8 @@ void rpcrdma_auth_answer(struct work_struct *work)
 	struct rpcrdma_ep *ep = container_of(work, struct rpcrdma_ep, auth_work);
 	/* Memory reclaim may wait for an RPC that waits for the connection. */
 	unsigned int flags = rpcrdma_ep_memalloc_begin(ep);
-	struct rpcrdma_auth_answer answer = { };
-	struct rpcrdma_auth_request req;
-	u32 events;
 
-	spin_lock(&ep->lock);
-	rpcrdma_auth_next(&ep->core.conn, &req);
-	spin_unlock(&ep->lock);
-	if (req.what != RPCRDMA_AUTH_ASK_NOTHING) {
-		answer.status = rpcrdma_auth_compute(ep, &req, &answer);
-		if (!*req.server && (!answer.status ||
-				     ep->params.auth == RPCRDMA_AUTH_REQUIRE))
-			rpcrdma_auth_no_identity();
-		trace_rpcrdma_auth_answer(ep, &req, answer.status);
-		events = rpcrdma_locked(&ep->lock,
-					rpcrdma_auth_answered(&ep->core.conn,
-							      &answer));
-		memzero_explicit(&answer, sizeof(answer));
-		rpcrdma_core_events(&ep->core, events);
-	}
+	rpcrdma_core_auth_answer(&ep->core);
 	rpcrdma_memalloc_end(flags);
 	rpcrdma_ep_leave(ep);
 	rpcrdma_ep_put(ep);
@@ -384,30 +364,25 @@ void rpcrdma_port_auth(struct rpcrdma_ep_core *core)
 	queue_work(rpcrdma_auth_wq, &ep->auth_work);
 }
 
-/* Allocate a handshake of a host with the identity @own. Sleeps. */
-static struct rpcrdma_hostauth *rpcrdma_auth_alloc(struct rpcrdma_ep *ep,
-						   const char *own)
+struct rpcrdma_hostauth *
+rpcrdma_port_auth_alloc(struct rpcrdma_ep_core *core, bool dh,
+			struct rpcrdma_auth_host *host)
 {
-	struct rpcrdma_hostauth *auth = NULL;
-	u8 nonce[RPCRDMA_AUTH_NONCE];
-	int dh = 0;
+	struct rpcrdma_ep *ep = rpcrdma_ep_of(core);
+	int groups = 0;
 
-	if (rpcrdma_algs_known())
-		auth = kzalloc(sizeof(*auth), GFP_NOFS);
-	if (!auth)
+	if (ep->first && !rpcrdma_algs_hashes())
+		rpcrdma_algs_find();
+	if (!rpcrdma_algs_known())
 		return NULL;
-	get_random_bytes(nonce, sizeof(nonce));
-	if (ep->params.auth_dh != RPCRDMA_AUTH_NONE)
-		dh = rpcrdma_dh_prepare(ep);
-	if (dh < 0 ||
-	    !rpcrdma_auth_init(auth, own, ep->auth_expected ?: "", nonce)) {
-		kfree_sensitive(auth);
+	if (dh)
+		groups = rpcrdma_dh_prepare(ep);
+	if (groups < 0)
 		return NULL;
-	}
-	rpcrdma_auth_set_hashes(auth, rpcrdma_algs_hashes());
-	rpcrdma_auth_set_groups(auth, ep->params.auth_dh,
-				dh ? RPCRDMA_AUTH_ALL_GROUPS : 0);
-	return auth;
+	get_random_bytes(host->nonce, sizeof(host->nonce));
+	host->hashes = rpcrdma_algs_hashes();
+	host->groups = groups ? RPCRDMA_AUTH_ALL_GROUPS : 0;
+	return kzalloc(sizeof(struct rpcrdma_hostauth), GFP_NOFS);
 }
 
 void rpcrdma_auth_listen(u32 mode)
@@ -416,75 +391,9 @@ void rpcrdma_auth_listen(u32 mode)
 		rpcrdma_algs_find();
 }
 
-bool rpcrdma_auth_is_expected(struct net *net,
-			      const struct sockaddr_storage *remote)
-{
-	char identity[RPCRDMA_AUTH_MAX_IDENTITY + 1];
-
-	return rpcrdma_auth_expected(net, remote, identity) || *identity;
-}
-
-/* Require authentication of a peer whose address must prove an identity. */
-static int rpcrdma_auth_expect(struct rpcrdma_ep *ep)
-{
-	char identity[RPCRDMA_AUTH_MAX_IDENTITY + 1];
-	int rc = rpcrdma_auth_expected(ep->net, &ep->remote, identity);
-
-	if (rc || !*identity)
-		return rc;
-	ep->auth_expected = kstrdup(identity, GFP_NOFS);
-	ep->params.auth = RPCRDMA_AUTH_REQUIRE;
-	return ep->auth_expected ? 0 : -ENOMEM;
-}
-
-/*
- * Prepare the handshake of a client's connection, if it has a secret. Otherwise the core
- * refuses the connection if it must have one, and says why. Sleeps.
- * Return: 0 or a negative errno.
- */
-int rpcrdma_auth_setup(struct rpcrdma_ep *ep)
-{
-	enum rpcrdma_auth_mode mode;
-	char own[RPCRDMA_AUTH_MAX_IDENTITY + 2];
-	const struct rpcrdma_auth_request req = {
-		.what		= RPCRDMA_AUTH_ASK_SECRET,
-		.identity	= own,
-	};
-	int rc = rpcrdma_auth_expect(ep);
-
-	mode = ep->params.auth;
-	if (rc || !ep->client || mode == RPCRDMA_AUTH_NONE)
-		return rc;
-	rc = rpcrdma_auth_own(ep, own);
-	if (rc)
-		return rc;
-	if (!*own && mode == RPCRDMA_AUTH_REQUIRE)
-		rpcrdma_auth_no_identity();
-	if (!*own)
-		return 0;
-	rc = rpcrdma_auth_secret(ep, &req, NULL, NULL);
-	/* No statement about the secret: do not connect without it. */
-	if (rc == -ENOMEM)
-		return rc;
-	if (rc)
-		return 0;
-	if (ep->first && !rpcrdma_algs_hashes())
-		rpcrdma_algs_find();
-	ep->core.control.auth = rpcrdma_auth_alloc(ep, own);
-	return ep->core.control.auth ? 0 : -ENOMEM;
-}
-
-struct rpcrdma_hostauth *rpcrdma_port_handshake(struct rpcrdma_ep_core *core)
-{
-	struct rpcrdma_ep *ep = rpcrdma_ep_of(core);
-	char own[RPCRDMA_AUTH_MAX_IDENTITY + 2];
-
-	return rpcrdma_auth_own(ep, own) ? NULL : rpcrdma_auth_alloc(ep, own);
-}
-
 void rpcrdma_auth_free(struct rpcrdma_ep *ep)
 {
 	rpcrdma_dh_free(ep);
 	kfree_sensitive(ep->core.control.auth);
-	kfree(ep->auth_expected);
+	kfree(ep->core.control.expected);
 }

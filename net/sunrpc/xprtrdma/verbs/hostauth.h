@@ -13,7 +13,6 @@
 /* The type of keys for network namespaces. Return 0 or a negative errno. */
 int rpcrdma_auth_init_keys(void);
 void rpcrdma_auth_exit_keys(void);
-int rpcrdma_auth_setup(struct rpcrdma_ep *ep);
 void rpcrdma_auth_answer(struct work_struct *work);
 void rpcrdma_auth_free(struct rpcrdma_ep *ep);
 

@@ -177,12 +177,12 @@ void drop_continued(rpcrdma_ep_core *core)
 u32 hello(rpcrdma_ep_core *core, rpcrdma_recv *rv)
 {
 	rpcrdma_port_count(core, RPCRDMA_COUNT_AUTHS_STARTED);
-	core->control.auth = rpcrdma_port_handshake(core);
 
+	rpcrdma_hostauth *auth = new_handshake(core);
 	const locked under(core);
 
-	return rpcrdma_auth_hello(&core->conn, core->control.auth, rv->buf,
-				  rv->octets, &rv->rx);
+	return rpcrdma_auth_hello(&core->conn, auth, rv->buf, rv->octets,
+				  &rv->rx);
 }
 
 /* Process a message of a continued one. Return false if out of memory. */

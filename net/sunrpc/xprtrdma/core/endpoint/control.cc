@@ -463,6 +463,8 @@ void rpcrdma_core_open_later(struct rpcrdma_ep_core *core)
 struct rpcrdma_setup_step rpcrdma_core_setup(struct rpcrdma_ep_core *core,
 					     int result)
 {
+	if (!result && core->life.stage == RPCRDMA_STAGE_IDLE)
+		result = begin_auth(core);
 	for (;;) {
 		u8 stage;
 		const rpcrdma_setup_step m =

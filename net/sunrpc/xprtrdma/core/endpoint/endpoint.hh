@@ -304,6 +304,18 @@ static inline void trace_queued(rpcrdma_ep_core *core, u32 xid,
 		rpcrdma_port_queued(core, xid, work);
 }
 
+/*
+ * Look up what a connection needs for host authentication, before its setup. Return 0 or a
+ * negative errno. No lock held; may sleep.
+ */
+int begin_auth(rpcrdma_ep_core *core);
+
+/*
+ * Prepare the handshake that a server's client has asked for. Return null if out of memory.
+ * No lock held; may sleep.
+ */
+rpcrdma_hostauth *new_handshake(rpcrdma_ep_core *core);
+
 /* Remove and release @x, which no peer can access any more. No lock held. */
 void end_exposed(rpcrdma_pull_entry *x);
 
