@@ -41,11 +41,24 @@ void rpcrdma_load_fit(struct rpcrdma_load *load, u32 max_wrs);
  * @wrs: maximum of Work Requests in a queue
  * @cqes: maximum of completions in a completion queue
  * @read_mrs: 1: RDMA Reads need MRs
+ * @sges: maximum of elements of a Work Request
  */
 struct rpcrdma_queue_limits {
 	u32 wrs;
 	u32 cqes;
 	u8 read_mrs;
+	u32 sges;
+};
+
+/*
+ * Elements of a Work Request: of a server's Writes; of a client's Reads, which are so few
+ * that one may use several Work Requests. Every slot of a Send Queue has space for them,
+ * used or not, in a power of two: with one more, soft-RoCE would allocate 512 KiB for a
+ * server's end of a connection instead of 256.
+ */
+enum {
+	RPCRDMA_SERVER_SGES = 19,
+	RPCRDMA_CLIENT_SGES = 8,
 };
 
 /**
@@ -54,12 +67,14 @@ struct rpcrdma_queue_limits {
  * @slots: Work Requests of the Send Queue, without those of @reads
  * @reads: transfers into MRs; the creator of the queue adds their Work Requests
  * @send_cqes: completions of the Send Queue
+ * @sges: elements of a Work Request of the Send Queue
  */
 struct rpcrdma_queues {
 	u32 receives;
 	u32 slots;
 	u32 reads;
 	u32 send_cqes;
+	u32 sges;
 };
 
 /**

@@ -9,7 +9,7 @@ namespace
 
 using namespace engine_test;
 
-constexpr rpcrdma_queue_limits PLENTY = { 16384, 65536, 0 };
+constexpr rpcrdma_queue_limits PLENTY = { 16384, 65536, 0, 32 };
 
 constexpr rpcrdma_load server_load(u8 version_low = RPCRDMA_VERS_2)
 {
@@ -81,7 +81,7 @@ TEST(Queues, TheLargestMessageFits)
 		rpcrdma_sq_init(&sq, queues.slots, load.sends, 1, 1);
 		EXPECT_TRUE(rpcrdma_sq_fits(&sq, RPCRDMA_MAX_SEGS + 1));
 		/* A device with short queues */
-		const rpcrdma_queue_limits little = { 96, 96, 0 };
+		const rpcrdma_queue_limits little = { 96, 96, 0, 4 };
 
 		rpcrdma_load_fit(&load, little.wrs);
 		queues = rpcrdma_queues_for(&load, &little);
@@ -205,6 +205,24 @@ TEST(Queues, SlotsFitTheQueueAndItsCompletions)
 	most.cqes = 40;
 	queues = rpcrdma_queues_for(&load, &most);
 	EXPECT_EQ(rpcrdma_queues_depth(&queues, 4096), 39u);
+}
+
+/* Without Reads and Writes, a Work Request has one element: a message is contiguous. */
+TEST(Queues, TheElementsAreThoseOfReadsAndWrites)
+{
+	const rpcrdma_queue_limits little = { 96, 96, 0, 4 };
+	rpcrdma_load load = server_load();
+
+	EXPECT_EQ(rpcrdma_queues_for(&load, &PLENTY).sges,
+		  u32{ RPCRDMA_SERVER_SGES });
+	EXPECT_EQ(rpcrdma_queues_for(&load, &little).sges, 4u);
+	load.reads = 0;
+	EXPECT_EQ(rpcrdma_queues_for(&load, &PLENTY).sges, 1u);
+	load = client_load();
+	EXPECT_EQ(rpcrdma_queues_for(&load, &PLENTY).sges, 1u);
+	load.reads = 1;
+	EXPECT_EQ(rpcrdma_queues_for(&load, &PLENTY).sges,
+		  u32{ RPCRDMA_CLIENT_SGES });
 }
 
 } // namespace

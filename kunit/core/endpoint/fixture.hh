@@ -50,7 +50,7 @@ protected:
 		rpcrdma_quota all = {};
 		rpcrdma_quota_account account = {};
 		rpcrdma_device_limits dev = {};
-		rpcrdma_queue_limits most = { 16384, 65536, into_mrs };
+		rpcrdma_queue_limits most = { 16384, 65536, into_mrs, 4 };
 		rpcrdma_load load;
 		rpcrdma_queues queues;
 

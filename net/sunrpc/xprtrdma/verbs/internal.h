@@ -28,15 +28,6 @@ enum {
 	 * devices that report none, and small enough that bounce buffers are available.
 	 */
 	RPCRDMA_MAX_ELEMENT = SZ_64K,
-	/*
-	 * Scatter/gather elements of a Work Request: of a server's Writes; of a
-	 * client's Reads, which are so few that one may use several Work Requests.
-	 * Every slot of a Send Queue has space for them, used or not, in a power of
-	 * two: with one more, soft-RoCE would allocate 512 KiB for a server's end of a
-	 * connection instead of 256.
-	 */
-	RPCRDMA_SERVER_SGES = 19,
-	RPCRDMA_CLIENT_SGES = 8,
 };
 
 /*

@@ -110,7 +110,7 @@ int rpcrdma_port_queue_pair(struct rpcrdma_ep_core *core,
 		.recv_cq		= ep->recv_cq,
 		.cap.max_send_wr	= rpcrdma_queues_send_wrs(queues),
 		.cap.max_recv_wr	= queues->receives,
-		.cap.max_send_sge	= 1,
+		.cap.max_send_sge	= queues->sges,
 		.cap.max_recv_sge	= 1,
 		.cap.max_rdma_ctxs	= queues->reads,
 		.sq_sig_type		= IB_SIGNAL_REQ_WR,
@@ -119,10 +119,6 @@ int rpcrdma_port_queue_pair(struct rpcrdma_ep_core *core,
 	};
 	int rc;
 
-	if (ep->params.reads)
-		attr.cap.max_send_sge =
-			min_t(u32, ep->device->attrs.max_send_sge, ep->client ?
-			      RPCRDMA_CLIENT_SGES : RPCRDMA_SERVER_SGES);
 	rc = rdma_create_qp(ep->id, ep->pd, &attr);
 	if (rc)
 		return rc;
@@ -151,6 +147,7 @@ static int rpcrdma_ep_create_qp(struct rpcrdma_ep *ep,
 		.wrs		= dev->attrs.max_qp_wr,
 		.cqes		= dev->attrs.max_cqe,
 		.read_mrs	= rpcrdma_ep_read_mrs(ep->id),
+		.sges		= dev->attrs.max_send_sge,
 	};
 	struct rpcrdma_queues queues = rpcrdma_queues_for(load, &most);
 	const u32 slots = queues.slots;

@@ -56,6 +56,16 @@ u32 slots_for(const struct rpcrdma_load *load, u32 max_wrs)
 	return min_u32(slots, max_wrs - DRAIN);
 }
 
+/* Messages are contiguous. Only Reads and Writes need more elements than one. */
+u32 sges_for(const struct rpcrdma_load *load, u32 max_sges)
+{
+	if (!load->reads)
+		return 1;
+	return min_u32(load->client ? +RPCRDMA_CLIENT_SGES :
+				      +RPCRDMA_SERVER_SGES,
+		       max_sges);
+}
+
 } // namespace
 
 } // namespace rpcrdma
@@ -92,7 +102,8 @@ rpcrdma_queues_for(const struct rpcrdma_load *load,
 	return { .receives = receives,
 		 .slots = slots,
 		 .reads = reads,
-		 .send_cqes = min_u32(slots + DRAIN + read_wrs, most->cqes) };
+		 .send_cqes = min_u32(slots + DRAIN + read_wrs, most->cqes),
+		 .sges = sges_for(load, most->sges) };
 }
 
 u32 rpcrdma_queues_send_wrs(const struct rpcrdma_queues *queues)
