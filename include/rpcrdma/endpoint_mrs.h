@@ -166,24 +166,55 @@ void rpcrdma_core_mrs_put(struct rpcrdma_ep_core *core, struct list_head *mrs);
 /* ---- Replies that the peer pulls (WP 8) ---- */
 
 /**
+ * struct rpcrdma_mr_wait - the wait of a Reply for MRs
+ * @begun: it has been tried before
+ * @begun_ms: when it was first tried
+ * @seq: notifications before the last attempt
+ * @ms: milliseconds to wait before the next attempt, unless
+ *	rpcrdma_core_expose_due() returns true before; 0: do not try again
+ *
+ * Zero it to begin. The host reads @ms only.
+ */
+struct rpcrdma_mr_wait {
+	bool begun;
+	u32 begun_ms;
+	u32 seq;
+	u32 ms;
+};
+
+/**
  * rpcrdma_core_expose() - prepare a Reply to be pulled, and complete its plan
  * @core: connection
  * @x: with release(), and inv.work.chain, which the host has set
  * @xid: XID of the RPC
- * @pos: the memory of its Payload stream
+ * @pos: the start of the memory of its Payload stream
  * @plan: plan of the Reply, which has a read_length
+ * @wait: returns in @wait->ms how long to wait for MRs that are missing
  *
  * On error the caller keeps @x.
  * Context: no lock held; does not sleep.
  * Return: 0: attach @x to a Send or call rpcrdma_core_expose_cancel(), the teardown is
- *	held off until then; -EAGAIN if MRs are missing, core->mrs.notify_seq changes
- *	when they may be available; or another negative errno. plan->error is set if the
- *	peer must be notified.
+ *	held off until then; -EAGAIN if MRs are missing; or another negative errno.
+ *	plan->error is set if the peer must be notified.
  */
 int rpcrdma_core_expose(struct rpcrdma_ep_core *core,
 			struct rpcrdma_pull_entry *x, u32 xid,
 			struct rpcrdma_extent_pos *pos,
-			struct rpcrdma_reply_plan *plan);
+			struct rpcrdma_reply_plan *plan,
+			struct rpcrdma_mr_wait *wait);
+
+/**
+ * rpcrdma_core_expose_due() - check if a Reply that waits should be tried again at once
+ * @core: connection
+ * @wait: its wait
+ *
+ * The value may change when rpcrdma_port_mrs_notified() is called, and when the connection
+ * closes.
+ * Context: any.
+ * Return: true if MRs may be available, or if the connection is closing.
+ */
+bool rpcrdma_core_expose_due(const struct rpcrdma_ep_core *core,
+			     const struct rpcrdma_mr_wait *wait);
 
 /**
  * rpcrdma_core_expose_cancel() - cancel a Reply to be pulled that was not sent

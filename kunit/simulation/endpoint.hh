@@ -272,7 +272,8 @@ public:
 	void read(transfer *t);
 	/* End a transfer that was not posted; t->ended() is called. */
 	void drop_transfer(transfer *t);
-	int expose(exposure *x, u32 xid, rpcrdma_reply_plan *plan);
+	int expose(exposure *x, u32 xid, rpcrdma_reply_plan *plan,
+		   rpcrdma_mr_wait *wait);
 
 	/* Receiving */
 	received *next_message(rpcrdma_poll *poll);

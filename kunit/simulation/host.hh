@@ -153,10 +153,10 @@ struct served final : actor, rpcrdma_reply_out {
 	rpcrdma_item item;     /* the result of a Reply that has only one */
 	u32 spoilt = 0;	       /* changes a handle that the Reply names */
 	u64 since = 0;
-	u32 begun = 0;	      /* milliseconds, when it began to wait for MRs */
-	bool exposes = false; /* has an exposure, and is not built yet */
-	bool refused = false; /* an ERROR is sent in its place */
-	bool stays = false;   /* is to be sent again, and holds its thread */
+	rpcrdma_mr_wait wait{}; /* for MRs */
+	bool exposes = false;	/* has an exposure, and is not built yet */
+	bool refused = false;	/* an ERROR is sent in its place */
+	bool stays = false;	/* is to be sent again, and holds its thread */
 };
 
 /* The service's part of a connection */

@@ -176,19 +176,19 @@ void endpoint::make_mrs()
 
 /* ---- Pulled Replies ---- */
 
-int endpoint::expose(exposure *x, u32 xid, rpcrdma_reply_plan *plan)
+int endpoint::expose(exposure *x, u32 xid, rpcrdma_reply_plan *plan,
+		     rpcrdma_mr_wait *wait)
 {
 	rpcrdma_extent_pos pos{ &x->data, 0, plan->read_length };
-	const u32 notified = mrs.notify_seq;
 	int rc;
 
 	x->inv.work.chain = &x->requests;
 	x->requests.of = &x->inv.work;
 	x->release = exposure::over;
-	rc = rpcrdma_core_expose(this, x, xid, &pos, plan);
+	rc = rpcrdma_core_expose(this, x, xid, &pos, plan, wait);
 	if (!rc)
 		live_++;
-	else if (rc == -EAGAIN && mrs.notify_seq == notified)
+	else if (rc == -EAGAIN && !rpcrdma_core_expose_due(this, wait))
 		mr_missing(0);
 	return rc;
 }

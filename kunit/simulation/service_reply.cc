@@ -299,12 +299,11 @@ int host::expose(served *s, const rpcrdma_reply &reply,
 						from + range.length);
 	}
 	if (!s->stays)
-		s->begun = s->ep->now_ms();
-	rc = s->ep->expose(own, s->xid, plan);
+		s->wait = {};
+	rc = s->ep->expose(own, s->xid, plan, &s->wait);
 	if (rc) {
 		delete own;
-		s->kept |= rpcrdma_expose_wait(rc, s->begun, s->ep->now_ms()) !=
-			   0;
+		s->kept |= s->wait.ms != 0;
 		return rc;
 	}
 	own->held = own->data.octets.size();

@@ -139,9 +139,9 @@ void rpcrdma_port_reply_hold(struct rpcrdma_reply_out *out,
  * @plan: its plan, with a read_length; @plan->error is set if the peer must be notified
  * @x: returns the exposure
  *
- * The host calls rpcrdma_core_expose() with the ranges of origin RPCRDMA_RANGE_EXPOSED.
- * If MRs are missing, it waits for them as long as rpcrdma_expose_wait() says. A host
- * that cannot wait here sets @out->kept, and sends the Reply again. Until it is released,
+ * The host calls rpcrdma_core_expose() with the ranges of origin RPCRDMA_RANGE_EXPOSED,
+ * and waits as long as that says. A host that cannot wait here sets @out->kept, and sends
+ * the Reply again. Until it is released,
  * the exposure holds the memory, which is charged to the peer.
  * Context: no lock held; may sleep.
  * Return: 0, the teardown is held off; or a negative errno.

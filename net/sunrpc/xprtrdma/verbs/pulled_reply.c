@@ -6,12 +6,8 @@
  *
  * Operation
  *
- * rpcrdma_expose() maps a Reply to MRs, and the Send that names them exposes it. If
- * MRs are missing, the caller waits for them for at most RPCRDMA_EXPOSE_WAIT_MS in
- * total. It does not wait if no more MRs can be allocated, because the peer may never
- * release those of other Replies. notify_seq is read before each attempt, so that no
- * notification is lost between an attempt and the wait. The close of the connection
- * ends the wait, which does not hold off the teardown.
+ * rpcrdma_expose() has the core map a Reply to MRs, and sleeps as long as the core says
+ * that MRs are missing. The Send that names the MRs exposes the Reply.
  *
  * Memory
  *
@@ -46,25 +42,20 @@ int rpcrdma_expose(struct rpcrdma_ep *ep, struct verbs_exposure *x, u32 xid,
 		   const struct rpcrdma_extent *ext, u32 nr,
 		   struct rpcrdma_reply_plan *plan)
 {
-	struct rpcrdma_mrs *mrs = &ep->core.mrs;
 	struct rpcrdma_extent_pos pos;
-	u32 begun = rpcrdma_now_ms();
-	u32 seq, ms;
+	struct rpcrdma_mr_wait wait = { };
 	int rc;
 
 	x->core.inv.work.chain = &x->chain;
-	for (;;) {
-		seq = READ_ONCE(mrs->notify_seq);
+	do {
 		pos = (struct rpcrdma_extent_pos){ .ext = ext, .nr = nr };
-		rc = rpcrdma_core_expose(&ep->core, &x->core, xid, &pos, plan);
-		ms = rpcrdma_expose_wait(rc, begun, rpcrdma_now_ms());
-		if (!ms)
-			return rc;
-		wait_event_idle_timeout(ep->wait,
-					READ_ONCE(mrs->notify_seq) != seq ||
-					rpcrdma_ep_is_closing(ep),
-					msecs_to_jiffies(ms) + 1);
-	}
+		rc = rpcrdma_core_expose(&ep->core, &x->core, xid, &pos, plan, &wait);
+		if (wait.ms)
+			wait_event_idle_timeout(ep->wait,
+						rpcrdma_core_expose_due(&ep->core, &wait),
+						msecs_to_jiffies(wait.ms) + 1);
+	} while (wait.ms);
+	return rc;
 }
 
 /* ---- Replies that are not pulled in time ---- */

@@ -8,6 +8,11 @@
  * exposure owns it: the context that processes messages, with DONE, or the host's work
  * item for overdue exposures. The teardown ends the others, when no other context can be
  * active any more.
+ *
+ * If MRs are missing, the host waits for them and tries again, for at most
+ * RPCRDMA_EXPOSE_WAIT_MS in total. It does not wait if no more MRs can be allocated,
+ * because the peer may never release those of other Replies. The close of the connection
+ * ends the wait, which does not hold off the teardown.
  */
 #include "endpoint.hh"
 
@@ -78,6 +83,38 @@ void invalidate(rpcrdma_pull_entry *x)
 	rpcrdma_core_mrs_invalidate(x->core, &x->mrs, &x->inv);
 }
 
+u32 notifications(const rpcrdma_ep_core *core)
+{
+	return __atomic_load_n(&core->mrs.notify_seq, __ATOMIC_RELAXED);
+}
+
+/* rpcrdma_core_expose(), once */
+int try_to_expose(rpcrdma_ep_core *core, rpcrdma_pull_entry *x, u32 xid,
+		  rpcrdma_extent_pos *pos, rpcrdma_reply_plan *plan)
+{
+	int rc;
+
+	if (!rpcrdma_port_enter(core))
+		return -E_NOTCONN;
+	x->core = core;
+	list_init(&x->mrs);
+	rc = reserve(core, x, xid, plan);
+	if (rc) {
+		rpcrdma_port_leave(core);
+		return rc;
+	}
+	rpcrdma_lists_init(&x->lists);
+	rpcrdma_lists_add_read(&x->lists, 0);
+	rc = rpcrdma_core_mrs_map(core, &x->mrs, pos, false, &x->lists);
+	rc = rpcrdma_plan_expose(&core->conn, &core->mrs.pool, rc, &x->lists,
+				 plan);
+	if (rc)
+		rpcrdma_core_expose_cancel(x);
+	else
+		x->handle = plan->lists.inv_handle;
+	return rc;
+}
+
 } // namespace
 
 void end_exposed(rpcrdma_pull_entry *x)
@@ -102,29 +139,26 @@ using namespace rpcrdma;
 int rpcrdma_core_expose(struct rpcrdma_ep_core *core,
 			struct rpcrdma_pull_entry *x, u32 xid,
 			struct rpcrdma_extent_pos *pos,
-			struct rpcrdma_reply_plan *plan)
+			struct rpcrdma_reply_plan *plan,
+			struct rpcrdma_mr_wait *wait)
 {
+	const u32 now = rpcrdma_port_now_ms(core);
 	int rc;
 
-	if (!rpcrdma_port_enter(core))
-		return -E_NOTCONN;
-	x->core = core;
-	list_init(&x->mrs);
-	rc = reserve(core, x, xid, plan);
-	if (rc) {
-		rpcrdma_port_leave(core);
-		return rc;
-	}
-	rpcrdma_lists_init(&x->lists);
-	rpcrdma_lists_add_read(&x->lists, 0);
-	rc = rpcrdma_core_mrs_map(core, &x->mrs, pos, false, &x->lists);
-	rc = rpcrdma_plan_expose(&core->conn, &core->mrs.pool, rc, &x->lists,
-				 plan);
-	if (rc)
-		rpcrdma_core_expose_cancel(x);
-	else
-		x->handle = plan->lists.inv_handle;
+	if (!wait->begun)
+		wait->begun_ms = now;
+	wait->begun = true;
+	/* Before the attempt: no notification is lost between it and the wait. */
+	wait->seq = notifications(core);
+	rc = try_to_expose(core, x, xid, pos, plan);
+	wait->ms = rpcrdma_expose_wait(rc, wait->begun_ms, now);
 	return rc;
+}
+
+bool rpcrdma_core_expose_due(const struct rpcrdma_ep_core *core,
+			     const struct rpcrdma_mr_wait *wait)
+{
+	return notifications(core) != wait->seq || is_closing(core);
 }
 
 void rpcrdma_core_expose_cancel(struct rpcrdma_pull_entry *x)
