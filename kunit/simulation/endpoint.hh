@@ -262,12 +262,12 @@ public:
 			 const rpcrdma_chunk &chunk, u32 chunk_offset,
 			 memory &mem, u32 at, u32 length);
 	/*
-	 * Like the module's rpcrdma_rw_write_one(): write @length bytes of t->source, which
-	 * @init sets, from @at on, to the start of @chunk.
+	 * Like the module's rpcrdma_rw_one(): read or write @length bytes from the start of
+	 * @chunk, and of the memory that @init returns from @at on.
 	 */
-	transfer *only_part(const rpcrdma_lists &lists,
+	transfer *only_part(op what, const rpcrdma_lists &lists,
 			    const rpcrdma_chunk &chunk, u32 at, u32 length,
-			    const std::function<void(transfer *)> &init);
+			    const std::function<memory *(transfer *)> &init);
 	/* Post Reads. */
 	void read(transfer *t);
 	/* End a transfer that was not posted; t->ended() is called. */

@@ -55,32 +55,33 @@ int endpoint::add_transfer(transfer *t, const rpcrdma_lists &lists,
 	return rc;
 }
 
-transfer *endpoint::only_part(const rpcrdma_lists &lists,
+transfer *endpoint::only_part(op what, const rpcrdma_lists &lists,
 			      const rpcrdma_chunk &chunk, u32 at, u32 length,
-			      const std::function<void(transfer *)> &init)
+			      const std::function<memory *(transfer *)> &init)
 {
 	transfer_part *part = nullptr;
 	rpcrdma_segment segment;
 	transfer *t;
 	int rc;
 
-	if (!rpcrdma_transfer_one_part(&rw, false, &lists, &chunk, 0, length,
-				       &segment))
+	if (!rpcrdma_transfer_one_part(&rw, what == op::read, &lists, &chunk, 0,
+				       length, &segment))
 		return nullptr;
-	t = new_transfer(op::write);
+	t = new_transfer(what);
 	if (!t)
 		return nullptr;
-	init(t);
 
-	rpcrdma_local local = { &t->source, at };
+	rpcrdma_local local = { init(t), at };
 
-	rc = new_part(t, &local, 0, segment, true, &part);
+	/* Nothing is prepared before those that wait. */
+	rc = t->claim.waits ? -EAGAIN :
+			      new_part(t, &local, 0, segment, true, &part);
 	if (rc > 0) {
 		rpcrdma_transfer_only(t, part, rc, length);
 		return t;
 	}
 	if (part) {
-		/* The failure is not counted, because the Reply is planned then. */
+		/* The failure is not counted: the message is planned then. */
 		due_[RPCRDMA_COUNT_MAP_FAILURES]--;
 		list_push_back(&part->list, &t->parts);
 	}

@@ -81,11 +81,19 @@ int rpcrdma_port_call_pages(struct rpcrdma_recv *rv,
 	return host_of(rv->core).call_pages(own(rv), !thread);
 }
 
-/* The parts of a Read are always added one by one. */
 struct rpcrdma_transfer *
-rpcrdma_port_call_read_one(struct rpcrdma_recv *, const struct rpcrdma_chunk *)
+rpcrdma_port_call_read_one(struct rpcrdma_recv *rv,
+			   const struct rpcrdma_chunk *item)
 {
-	return nullptr;
+	transfer *t = of(rv->core).only_part(
+		op::read, rv->rx.lists, *item, 0, item->length,
+		[rv](transfer *) {
+			return &static_cast<served *>(rv->priv)->call;
+		});
+
+	if (t)
+		rpcrdma_port_call_hold(rv, t);
+	return t;
 }
 
 struct rpcrdma_transfer *rpcrdma_port_call_reads(struct rpcrdma_recv *rv)

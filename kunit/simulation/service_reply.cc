@@ -256,9 +256,12 @@ int host::add_write(served *s, transfer *t, const rpcrdma_lists &lists,
 transfer *host::write_item(served *s, const rpcrdma_lists &lists, u32 length)
 {
 	const rpcrdma_lists original = of_call(s, lists);
-	transfer *t = s->ep->only_part(
-		original, original.writes[0], ITEM_POSITION, length,
-		[&](transfer *each) { give_memory(s, each); });
+	transfer *t = s->ep->only_part(op::write, original, original.writes[0],
+				       ITEM_POSITION, length,
+				       [&](transfer *each) {
+					       give_memory(s, each);
+					       return &each->source;
+				       });
 
 	if (t)
 		hold(s, t);
