@@ -81,17 +81,13 @@ int rpcrdma_core_mrs_map(struct rpcrdma_ep_core *core, struct list_head *mrs,
 			 struct rpcrdma_lists *lists);
 
 /**
- * rpcrdma_core_mr_get() - get a free MR
+ * rpcrdma_core_mrs_act() - execute the actions that follow a change of the pool of MRs
  * @core: connection
- * @mrs: list of struct rpcrdma_mr, to which it is appended
+ * @todo: RPCRDMA_POOL_*
  *
- * This and the next function are for rpcrdma_port_item_map(), whose memory is planned to
- * fit into one MR.
  * Context: no lock held, the teardown is held off.
- * Return: the MR; NULL if none is free: write space will be notified.
  */
-struct rpcrdma_mr *rpcrdma_core_mr_get(struct rpcrdma_ep_core *core,
-				       struct list_head *mrs);
+void rpcrdma_core_mrs_act(struct rpcrdma_ep_core *core, u32 todo);
 
 /**
  * rpcrdma_core_item_not_mapped() - report that memory could not be mapped to an MR

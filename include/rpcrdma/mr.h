@@ -112,6 +112,22 @@ static inline u32 rpcrdma_mr_add(const struct rpcrdma_mr_limits *limits,
 }
 
 /**
+ * rpcrdma_mr_has_pages() - rpcrdma_mr_is_one() without the maximum of bytes
+ * @limits: limits of an MR; the maximum of bytes is not used
+ * @offset: start of the memory, into a page
+ * @length: bytes of the memory, which continues in whole pages
+ *
+ * Return: true if an MR has enough pages; false if it may have not, or if the memory is
+ * empty.
+ */
+static inline bool rpcrdma_mr_has_pages(const struct rpcrdma_mr_limits *limits,
+					u32 offset, u32 length)
+{
+	return length && !limits->apart &&
+	       (u64)offset + length <= (u64)limits->pages << limits->page_shift;
+}
+
+/**
  * rpcrdma_mr_is_one() - fast path: check if memory is in one MR, without counting
  * @limits: limits of an MR
  * @offset: start of the memory, into a page
@@ -122,8 +138,8 @@ static inline u32 rpcrdma_mr_add(const struct rpcrdma_mr_limits *limits,
 static inline bool rpcrdma_mr_is_one(const struct rpcrdma_mr_limits *limits,
 				     u32 offset, u32 length)
 {
-	return length && !limits->apart && length <= limits->octets &&
-	       (u64)offset + length <= (u64)limits->pages << limits->page_shift;
+	return length <= limits->octets &&
+	       rpcrdma_mr_has_pages(limits, offset, length);
 }
 
 /**

@@ -63,6 +63,7 @@ struct rpcrdma_call {
 
 /**
  * struct rpcrdma_call_item - a Call and its DDP-eligible argument or result
+ * @memory: memory of the item: the host's, which the plan does not use
  * @length: bytes of the complete unreduced Call message
  * @reply_max: bytes of the largest complete Reply message expected
  * @position: of the argument in the Call. Not used for a result
@@ -71,6 +72,7 @@ struct rpcrdma_call {
  * @result: it is a result, otherwise an argument
  */
 struct rpcrdma_call_item {
+	void *memory;
 	u32 length;
 	u32 reply_max;
 	u32 position;

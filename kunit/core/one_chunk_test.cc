@@ -96,6 +96,7 @@ TEST(OneChunk, CallsArePlannedTheSame)
 						const bool is_result = reply >
 								       recv;
 						const rpcrdma_call_item one = {
+							nullptr,
 							length,
 							reply,
 							position,

@@ -529,9 +529,6 @@ void endpoint::check()
  */
 void endpoint::check_charges()
 {
-	const u64 least =
-		u64{ bufs_owed } *
-		rpcrdma_buffer_octets(page_size, RPCRDMA_V2_DEFAULT_INLINE);
 	u64 octets = owed_octets;
 
 	for (list_head *at = all_recvs.next; at != &all_recvs; at = at->next) {
@@ -541,8 +538,7 @@ void endpoint::check_charges()
 
 		octets += 2 * u64{ rpcrdma_buffer_octets(page_size, rv->size) };
 	}
-	if (params.memory && (owed_octets < least ||
-			      account.held[RPCRDMA_QUOTA_BUFFERS] != octets))
+	if (params.memory && account.held[RPCRDMA_QUOTA_BUFFERS] != octets)
 		w_.complain(std::string(name) +
 			    ": Receives are charged wrongly");
 }

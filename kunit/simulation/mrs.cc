@@ -7,6 +7,8 @@
  */
 #include <cerrno>
 
+#include <mr_list.h>
+
 #include "endpoint.hh"
 
 namespace simulation

@@ -124,6 +124,7 @@ bool host::call_item(const rpc *task, const endpoint *on,
 	    what.call_pieces != 1 || what.reply_pieces != 1 || what.empty ||
 	    what.too_short)
 		return false;
+	item->memory = nullptr;
 	item->length = what.call_length;
 	item->reply_max = what.reply_max;
 	item->position = ITEM_POSITION;
@@ -334,12 +335,13 @@ bool rpcrdma_port_call_item(struct rpcrdma_ep_core *core,
 }
 
 int rpcrdma_port_item_map(struct rpcrdma_ep_core *core,
-			  struct rpcrdma_rpc *called, bool result)
+			  struct rpcrdma_rpc *called,
+			  const struct rpcrdma_call_item *item)
 {
 	auto *task = static_cast<rpc *>(called);
 
 	return task->owner->map_item(task, static_cast<endpoint *>(core),
-				     result);
+				     item->result);
 }
 
 int rpcrdma_port_call_map(struct rpcrdma_ep_core *core,

@@ -33,15 +33,14 @@ bool rpcrdma_port_call_item(struct rpcrdma_ep_core *core, struct rpcrdma_rpc *rp
  * rpcrdma_port_item_map - map the item of a Call to one MR, which is added to @rpc->mrs
  * @core: connection
  * @rpc: RPC of the Call
- * @result: item.result of rpcrdma_port_call_item(): the item is in a Write chunk,
- *	otherwise in a Read chunk
+ * @item: the item, from rpcrdma_port_call_item()
  *
  * The host uses rpcrdma_core_mr_get().
  * Context: no lock held.
  * Return: 0; or an errno of rpcrdma_core_mrs_map(), and @rpc->mrs may have the MR.
  */
 int rpcrdma_port_item_map(struct rpcrdma_ep_core *core, struct rpcrdma_rpc *rpc,
-			  bool result);
+			  const struct rpcrdma_call_item *item);
 
 /**
  * rpcrdma_port_call_data - get the complete geometry of a Call, and the learned limits

@@ -150,16 +150,12 @@ int rpcrdma_port_call_map(struct rpcrdma_ep_core *core, struct rpcrdma_rpc *rpc,
 }
 
 int rpcrdma_port_item_map(struct rpcrdma_ep_core *core, struct rpcrdma_rpc *rpc,
-			  bool result)
+			  const struct rpcrdma_call_item *item)
 {
 	struct rpcrdma_ep *ep = rpcrdma_ep_of(core);
-	struct rpcrdma_req *req = rpcrdma_req_of(rpc);
-	const struct xdr_buf *buf = result ? &req->rqst.rq_rcv_buf :
-					     &req->rqst.rq_snd_buf;
 
-	rpcrdma_req_bind(req, ep);
-	return rpcrdma_mrs_map_item(ep, &rpc->mrs, buf->pages, buf->page_base,
-				    buf->page_len, result);
+	rpcrdma_req_bind(rpcrdma_req_of(rpc), ep);
+	return rpcrdma_mrs_map_item(ep, &rpc->mrs, item);
 }
 
 /* Update the counters for a Call that has been sent. */
@@ -204,6 +200,7 @@ bool rpcrdma_port_call_item(struct rpcrdma_ep_core *core,
 	item->length = snd->len;
 	item->reply_max = rpcrdma_xdr_room(rcv);
 	item->position = buf->head[0].iov_len;
+	item->memory = buf->pages + (buf->page_base >> PAGE_SHIFT);
 	item->offset = offset_in_page(buf->page_base);
 	item->octets = buf->page_len;
 	return rpcrdma_req_may_reduce(req);

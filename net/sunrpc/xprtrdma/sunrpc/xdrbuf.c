@@ -181,14 +181,23 @@ u32 rpcrdma_xdr_copy_parts_in(const struct xdr_buf *buf, u32 offset,
 	return rpcrdma_xdr_copy(buf, offset, len, (u8 *)from, true);
 }
 
+/* Copy the first @before and the last @after bytes of @buf. */
+static noinline void rpcrdma_xdr_copy_ends(const struct xdr_buf *buf, u32 before,
+					   u32 after, void *to)
+{
+	rpcrdma_xdr_copy_out(buf, 0, before, to);
+	rpcrdma_xdr_copy_out(buf, buf->len - after, after, to + before);
+}
+
+/* Fast path: all of it is in the head. */
 void rpcrdma_xdr_copy_reduced(const struct xdr_buf *buf,
 			      const struct rpcrdma_call_plan *plan, void *to)
 {
 	u32 before = rpcrdma_plan_before(plan, buf->len, buf->head[0].iov_len);
 	u32 after = plan->inline_length - before;
 
-	rpcrdma_xdr_copy_out(buf, 0, before, to);
-	if (after)
-		rpcrdma_xdr_copy_parts_out(buf, buf->len - after, after,
-					   to + before);
+	if (likely(!after))
+		rpcrdma_xdr_copy_out(buf, 0, before, to);
+	else
+		rpcrdma_xdr_copy_ends(buf, before, after, to);
 }

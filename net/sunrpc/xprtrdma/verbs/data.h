@@ -77,12 +77,11 @@ int rpcrdma_mrs_map(struct rpcrdma_ep *ep, struct list_head *mrs,
 		    bool remote_write, struct rpcrdma_lists *lists);
 
 /*
- * rpcrdma_mrs_map() for @length bytes of data that starts at byte @offset of @pages, and
- * which is planned to fit into one MR.
+ * rpcrdma_mrs_map() for an item in pages, which is planned to fit into one MR. It adds no
+ * segment.
  */
 int rpcrdma_mrs_map_item(struct rpcrdma_ep *ep, struct list_head *mrs,
-			 struct page **pages, u32 offset, u32 length,
-			 bool remote_write);
+			 const struct rpcrdma_call_item *item);
 
 /*
  * Invalidate the MRs in @mrs and wait for the invalidation or for the end of the
@@ -97,10 +96,7 @@ void rpcrdma_mrs_release_sync(struct rpcrdma_ep *ep, struct list_head *mrs);
  * write_space() may be called for RPCs that wait for MRs.
  * Context: process context; sleeps, briefly, only during the teardown.
  */
-static inline void rpcrdma_mrs_put(struct rpcrdma_ep *ep, struct list_head *mrs)
-{
-	rpcrdma_core_mrs_put(&ep->core, mrs);
-}
+void rpcrdma_mrs_put(struct rpcrdma_ep *ep, struct list_head *mrs);
 
 /* ---- Responder: Replies that the peer pulls ---- */
 

@@ -43,9 +43,23 @@
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 
+#include <core/mr_list.h>
+
 #include "../compat.h"
 #include "internal.h"
 #include "trace.h"
+
+void rpcrdma_port_lock_mrs(struct rpcrdma_ep_core *core)
+	__acquires(&rpcrdma_ep_of(core)->mr_lock)
+{
+	spin_lock(&rpcrdma_ep_of(core)->mr_lock);
+}
+
+void rpcrdma_port_unlock_mrs(struct rpcrdma_ep_core *core)
+	__releases(&rpcrdma_ep_of(core)->mr_lock)
+{
+	spin_unlock(&rpcrdma_ep_of(core)->mr_lock);
+}
 
 /* Allocate MRs in a work item, because allocation may sleep and sending must not. */
 static void rpcrdma_mrs_work(struct work_struct *work)
@@ -229,9 +243,9 @@ int rpcrdma_mrs_map(struct rpcrdma_ep *ep, struct list_head *mrs,
 	return rc;
 }
 
-int rpcrdma_mrs_map_item(struct rpcrdma_ep *ep, struct list_head *mrs,
-			 struct page **pages, u32 offset, u32 length,
-			 bool remote_write)
+/* Flattened, like rpcrdma_mrs_put(), so that the functions of the port are inlined */
+__flatten int rpcrdma_mrs_map_item(struct rpcrdma_ep *ep, struct list_head *mrs,
+				   const struct rpcrdma_call_item *item)
 {
 	struct rpcrdma_mr *m;
 	struct verbs_mr *mr;
@@ -243,13 +257,13 @@ int rpcrdma_mrs_map_item(struct rpcrdma_ep *ep, struct list_head *mrs,
 	m = rpcrdma_core_mr_get(&ep->core, mrs);
 	if (likely(m)) {
 		mr = container_of(m, struct verbs_mr, core);
-		nr = rpcrdma_sg_of_pages(pages, offset, length, ep->max_element,
-					 mr->sg);
-		rc = rpcrdma_mr_register(ep, mr, nr, remote_write);
+		nr = rpcrdma_sg_of_pages(item->memory, item->offset,
+					 item->octets, ep->max_element, mr->sg);
+		rc = rpcrdma_mr_register(ep, mr, nr, item->result);
 		if (unlikely(rc))
 			rc = rpcrdma_core_item_not_mapped(&ep->core,
-							  offset_in_page(offset),
-							  length, rc);
+							  item->offset,
+							  item->octets, rc);
 	}
 	rpcrdma_ep_leave(ep);
 	return rc;
@@ -356,6 +370,18 @@ void rpcrdma_port_mrs_unmap(struct rpcrdma_ep_core *core,
 	}
 	if (unlikely(!open))
 		mutex_unlock(&ep->unmap_mutex);
+}
+
+__flatten void rpcrdma_mrs_put(struct rpcrdma_ep *ep, struct list_head *mrs)
+{
+	bool open;
+
+	if (list_empty(mrs))
+		return;
+	open = rpcrdma_ep_enter(ep);
+	rpcrdma_core_mrs_return(&ep->core, mrs, open);
+	if (likely(open))
+		rpcrdma_ep_leave(ep);
 }
 
 static struct verbs_mr *rpcrdma_verbs_mr(struct rpcrdma_mr *mr)

@@ -69,18 +69,6 @@ void rpcrdma_port_unlock(struct rpcrdma_ep_core *core)
 	spin_unlock(&rpcrdma_ep_of(core)->lock);
 }
 
-void rpcrdma_port_lock_mrs(struct rpcrdma_ep_core *core)
-	__acquires(&rpcrdma_ep_of(core)->mr_lock)
-{
-	spin_lock(&rpcrdma_ep_of(core)->mr_lock);
-}
-
-void rpcrdma_port_unlock_mrs(struct rpcrdma_ep_core *core)
-	__releases(&rpcrdma_ep_of(core)->mr_lock)
-{
-	spin_unlock(&rpcrdma_ep_of(core)->mr_lock);
-}
-
 bool rpcrdma_port_enter(struct rpcrdma_ep_core *core)
 {
 	return rpcrdma_ep_enter(rpcrdma_ep_of(core));

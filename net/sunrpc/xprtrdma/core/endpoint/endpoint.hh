@@ -144,17 +144,20 @@ rpcrdma_send *pop_send_with_room(rpcrdma_ep_core *core, u32 octets);
 	return nr;
 }
 
-/* From now on the peer can access the MRs in @mrs, which may be null. */
+/* From now on the peer can access @mr. */
+[[gnu::always_inline]] static inline void expose_mr(rpcrdma_mr *mr)
+{
+	mr->exposed = true;
+	mr->used = true;
+}
+
+/* The same for the MRs in @mrs, which may be null */
 [[gnu::always_inline]] static inline void expose_mrs(const list_head *mrs)
 {
 	if (!mrs)
 		return;
-	for (list_head *at = mrs->next; at != mrs; at = at->next) {
-		auto *mr = list_object<rpcrdma_mr>(at);
-
-		mr->exposed = true;
-		mr->used = true;
-	}
+	for (list_head *at = mrs->next; at != mrs; at = at->next)
+		expose_mr(list_object<rpcrdma_mr>(at));
 }
 
 /*

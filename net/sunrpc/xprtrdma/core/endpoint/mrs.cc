@@ -36,6 +36,7 @@
  * without a lock, while the teardown is held off. If it can no longer be held off, the
  * host serializes unmapping with it.
  */
+#include "../mr_list.h"
 #include "endpoint.hh"
 
 namespace rpcrdma
@@ -43,24 +44,6 @@ namespace rpcrdma
 
 namespace
 {
-
-/* Run the actions RPCRDMA_POOL_*, while the teardown is held off. No lock held. */
-void run_actions(rpcrdma_ep_core *core, u32 todo)
-{
-	if (todo & RPCRDMA_POOL_ALLOCATE)
-		rpcrdma_port_make_mrs(core, 0);
-	if (todo & RPCRDMA_POOL_PAUSE)
-		rpcrdma_port_make_mrs(core, RPCRDMA_POOL_PAUSE_MS);
-	if (todo & RPCRDMA_POOL_LATER)
-		rpcrdma_port_make_mrs(core, RPCRDMA_POOL_LATER_MS);
-	if (todo & RPCRDMA_POOL_LOG)
-		rpcrdma_port_mrs_short(core);
-	if (todo & RPCRDMA_POOL_NOTIFY) {
-		__atomic_add_fetch(&core->mrs.notify_seq, 1, __ATOMIC_RELAXED);
-		rpcrdma_port_mrs_notified(core);
-		rpcrdma_port_write_space(core);
-	}
-}
 
 u32 mrs_to_allocate(rpcrdma_ep_core *core)
 {
@@ -96,42 +79,6 @@ u32 add_mrs(rpcrdma_ep_core *core, rpcrdma_mr *first, rpcrdma_mr *last,
 	return todo;
 }
 
-/* Take a free MR, or return null. @todo: returns RPCRDMA_POOL_* */
-[[gnu::always_inline]] inline rpcrdma_mr *take_mr(rpcrdma_ep_core *core,
-						  u32 *todo)
-{
-	const locked_mrs under(core);
-	rpcrdma_mr *mr = core->mrs.free;
-
-	*todo = rpcrdma_mr_pool_get(&core->mrs.pool);
-	if (!(*todo & RPCRDMA_POOL_TAKEN)) [[unlikely]]
-		return nullptr;
-	core->mrs.free = mr->next;
-	return mr;
-}
-
-/* Return the MRs in a list to the pool, and empty the list. Return RPCRDMA_POOL_*. */
-[[gnu::always_inline]] inline u32 put_mrs(rpcrdma_ep_core *core, list_head *mrs)
-{
-	const locked_mrs under(core);
-	rpcrdma_mr *first = core->mrs.free;
-	bool used = false;
-	u32 count = 0;
-
-	for (list_head *at = mrs->next; at != mrs; at = at->next) {
-		auto *mr = list_object<rpcrdma_mr>(at);
-
-		mr->next = first;
-		first = mr;
-		used |= mr->used;
-		mr->used = false;
-		count++;
-	}
-	core->mrs.free = first;
-	list_init(mrs);
-	return rpcrdma_mr_pool_put(&core->mrs.pool, count, used);
-}
-
 /* Lower the limits below @used. Return true if smaller MRs can help. */
 bool reduce_limits(rpcrdma_ep_core *core, const rpcrdma_mr_limits *used)
 {
@@ -140,24 +87,10 @@ bool reduce_limits(rpcrdma_ep_core *core, const rpcrdma_mr_limits *used)
 	return rpcrdma_mr_limits_reduce(&core->mrs.limits, used);
 }
 
-/* rpcrdma_core_mr_get() */
-[[gnu::always_inline]] inline rpcrdma_mr *take_for(rpcrdma_ep_core *core,
-						   list_head *mrs)
-{
-	u32 todo;
-	rpcrdma_mr *mr = take_mr(core, &todo);
-
-	if (todo & ~u32{ RPCRDMA_POOL_TAKEN }) [[unlikely]]
-		run_actions(core, todo);
-	if (mr) [[likely]]
-		list_push_back(&mr->list, mrs);
-	return mr;
-}
-
 /* Have the caller, and other waiters, plan again with lower limits. Return the errno. */
 int plan_again(rpcrdma_ep_core *core)
 {
-	run_actions(core, RPCRDMA_POOL_NOTIFY);
+	rpcrdma_core_mrs_act(core, RPCRDMA_POOL_NOTIFY);
 	return -E_AGAIN;
 }
 
@@ -213,6 +146,23 @@ void invalidation_done(rpcrdma_work *work, bool ok)
 
 using namespace rpcrdma;
 
+void rpcrdma_core_mrs_act(struct rpcrdma_ep_core *core, u32 todo)
+{
+	if (todo & RPCRDMA_POOL_ALLOCATE)
+		rpcrdma_port_make_mrs(core, 0);
+	if (todo & RPCRDMA_POOL_PAUSE)
+		rpcrdma_port_make_mrs(core, RPCRDMA_POOL_PAUSE_MS);
+	if (todo & RPCRDMA_POOL_LATER)
+		rpcrdma_port_make_mrs(core, RPCRDMA_POOL_LATER_MS);
+	if (todo & RPCRDMA_POOL_LOG)
+		rpcrdma_port_mrs_short(core);
+	if (todo & RPCRDMA_POOL_NOTIFY) {
+		__atomic_add_fetch(&core->mrs.notify_seq, 1, __ATOMIC_RELAXED);
+		rpcrdma_port_mrs_notified(core);
+		rpcrdma_port_write_space(core);
+	}
+}
+
 void rpcrdma_core_mrs_make(struct rpcrdma_ep_core *core)
 {
 	const u32 want = mrs_to_allocate(core);
@@ -229,7 +179,7 @@ void rpcrdma_core_mrs_make(struct rpcrdma_ep_core *core)
 		if (!last)
 			last = mr;
 	}
-	run_actions(core, add_mrs(core, first, last, made));
+	rpcrdma_core_mrs_act(core, add_mrs(core, first, last, made));
 }
 
 int rpcrdma_core_mrs_map(struct rpcrdma_ep_core *core, struct list_head *mrs,
@@ -240,7 +190,7 @@ int rpcrdma_core_mrs_map(struct rpcrdma_ep_core *core, struct list_head *mrs,
 	int more;
 
 	do {
-		rpcrdma_mr *mr = take_for(core, mrs);
+		rpcrdma_mr *mr = rpcrdma_core_mr_get(core, mrs);
 
 		if (!mr) [[unlikely]]
 			return -E_AGAIN;
@@ -253,12 +203,6 @@ int rpcrdma_core_mrs_map(struct rpcrdma_ep_core *core, struct list_head *mrs,
 			return -E_MSGSIZE;
 	} while (more);
 	return 0;
-}
-
-struct rpcrdma_mr *rpcrdma_core_mr_get(struct rpcrdma_ep_core *core,
-				       struct list_head *mrs)
-{
-	return take_for(core, mrs);
 }
 
 int rpcrdma_core_item_not_mapped(struct rpcrdma_ep_core *core, u32 offset,
@@ -321,14 +265,7 @@ void rpcrdma_core_mrs_put(struct rpcrdma_ep_core *core, struct list_head *mrs)
 
 	const bool open = rpcrdma_port_enter(core);
 
-	/* Unmapping may take long with an IOMMU: not under a spinlock. */
-	rpcrdma_port_mrs_unmap(core, mrs, open);
-
-	const u32 todo = put_mrs(core, mrs);
-
-	if (!open) [[unlikely]]
-		return;
-	if (todo) [[unlikely]]
-		run_actions(core, todo);
-	rpcrdma_port_leave(core);
+	rpcrdma_core_mrs_return(core, mrs, open);
+	if (open) [[likely]]
+		rpcrdma_port_leave(core);
 }

@@ -84,21 +84,21 @@ plan_only_item(rpcrdma_ep_core *core, rpcrdma_rpc *rpc,
 	       const rpcrdma_peer_limits *learned, rpcrdma_call_item *item,
 	       rpcrdma_call_plan *plan)
 {
-	const rpcrdma_mr_limits limits = rpcrdma_core_mrs_limits(core);
-
 	return core->conn.cfg.client && uses_chunks(&core->conn) &&
 	       !rpcrdma_peer_limits_any(learned) &&
 	       !rpc->x.retry_limits.retried_errors &&
 	       !rpcrdma_mr_pool_is_starved(&core->mrs.pool) &&
 	       rpcrdma_port_call_item(core, rpc, item) &&
 	       item->octets <= RPCRDMA_MAX_CHUNK_OCTETS &&
-	       rpcrdma_mr_is_one(&limits, item->offset, item->octets) &&
+	       item->octets <= core->conn.peer.rssiz &&
+	       rpcrdma_mr_has_pages(&core->mrs.limits, item->offset,
+				    item->octets) &&
 	       plan_item(&core->conn, *item, plan);
 }
 
 /*
- * rpcrdma_core_send_call() under the lock. @one: @lists have one segment, in a Read chunk
- * or a Write chunk
+ * rpcrdma_core_send_call() under the lock. @one: there are @x, one MR in @mrs, and @lists
+ * with one segment, in a Read chunk or a Write chunk
  */
 [[gnu::always_inline]] inline int post_call(rpcrdma_ep_core *core,
 					    rpcrdma_send *s, list_head *mrs,
@@ -111,18 +111,21 @@ plan_only_item(rpcrdma_ep_core *core, rpcrdma_rpc *rpc,
 	if (!is_open(core)) [[unlikely]]
 		return -E_NOTCONN;
 	prepare_send(s, RPCRDMA_WORK_CALL, 0);
-	s->work.wrs.nr += count_mrs(mrs);
+	s->work.wrs.nr += one ? 1 : count_mrs(mrs);
 	rc = call_status(core, sq_call(&core->conn, &core->sq, &s->work.wrs,
 				       s->buf, format, lists, one));
 	if (rc) [[unlikely]]
 		return rc;
 	core->call_send = pop_send(core);
 	/* The registrations precede the Call, with the same doorbell. */
-	if (mrs) {
+	if (one || mrs) {
 		rpcrdma_port_chain_mrs(s, mrs);
-		expose_mrs(mrs);
+		if (one)
+			expose_mr(list_first<rpcrdma_mr>(mrs));
+		else
+			expose_mrs(mrs);
 	}
-	if (x)
+	if (one || x)
 		rpcrdma_xact_sent(x, &core->conn, false);
 	if (!submit_send(core, s)) [[unlikely]]
 		core->todo |= RPCRDMA_TODO_CALL_REFUSED;
@@ -292,7 +295,7 @@ int map_and_send(rpcrdma_ep_core *core, rpcrdma_rpc *rpc, u32 xid,
 		return send_any(core, rpc, xid, plan, s);
 	if (must_wait(core, true))
 		return -E_AGAIN;
-	rc = rpcrdma_port_item_map(core, rpc, item.result);
+	rc = rpcrdma_port_item_map(core, rpc, &item);
 	if (!rc) [[likely]]
 		rc = send_mapped_item(core, rpc, xid, &item, plan, s);
 	if (rc) [[unlikely]]
