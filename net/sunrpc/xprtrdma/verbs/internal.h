@@ -154,11 +154,40 @@ static __always_inline void rpcrdma_ep_finish(struct rpcrdma_ep *ep, u32 todo)
 		rpcrdma_core_finish(&ep->core, todo);
 }
 
+/* Ring the doorbell. Return false if the device refused the chain or a part of it. */
+static __always_inline bool rpcrdma_doorbell(struct rpcrdma_ep *ep,
+					     const struct ib_send_wr *first)
+{
+	const struct ib_send_wr **bad_wr = &ep->bad_wr;
+
+	lockdep_assert_held(&ep->lock);
+	/*
+	 * Without this hint, ib_post_send() reserves stack space for bad_wr, and with
+	 * it a stack check.
+	 */
+	if (!bad_wr)
+		__builtin_unreachable();
+	return !ib_post_send(ep->qp, first, bad_wr);
+}
+
+/* Completion handler of chains that are posted with rpcrdma_chain_post() */
+void rpcrdma_wc_work(struct ib_cq *cq, struct ib_wc *wc);
+
 /*
- * Post the chain of @work, as rpcrdma_port_post() does; the completion of its last Work
- * Request is reported as that of @work. Caller holds ep->lock.
+ * Post a chain, as rpcrdma_port_post() does; the completion of its last Work Request is
+ * reported as that of its work item. Caller holds ep->lock.
  */
-bool rpcrdma_chain_post(struct rpcrdma_ep *ep, struct rpcrdma_work *work);
+static __always_inline bool rpcrdma_chain_post(struct rpcrdma_ep *ep,
+					       struct rpcrdma_chain *chain,
+					       bool signaled)
+{
+	chain->cqe.done = rpcrdma_wc_work;
+	chain->last->wr_cqe = &chain->cqe;
+	if (signaled)
+		chain->last->send_flags |= IB_SEND_SIGNALED;
+	return rpcrdma_doorbell(ep, chain->first);
+}
+
 /* Work function of ep->reap_work */
 void rpcrdma_works_reap(struct work_struct *item);
 /* Close the connection if a Work Request failed or was flushed. No lock held. */

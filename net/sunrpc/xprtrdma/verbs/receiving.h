@@ -71,10 +71,14 @@ struct rpcrdma_recv *rpcrdma_ep_poll_next(struct rpcrdma_poll *poll);
  */
 static inline struct rpcrdma_recv *rpcrdma_ep_poll(struct rpcrdma_poll *poll)
 {
-	if (likely(!poll->over))
-		return rpcrdma_ep_poll_next(poll);
-	rpcrdma_ep_poll_end(poll->ep);
-	return NULL;
+	if (unlikely(poll->over)) {
+		rpcrdma_ep_poll_end(poll->ep);
+		return NULL;
+	}
+	/* Fast path: there is no message. */
+	if (!poll->began && !rpcrdma_ep_holds_messages(poll->ep))
+		return NULL;
+	return rpcrdma_ep_poll_next(poll);
 }
 
 /*

@@ -322,14 +322,14 @@ static void rpcrdma_wc_recv(struct ib_cq *cq, struct ib_wc *wc)
 }
 
 /*
- * Begin to process the messages of a connection. Return false if there are none, or if
- * another context processes them.
+ * Begin to process the messages of a connection. Return false if another context processes
+ * them.
  */
 static bool rpcrdma_poll_begin(struct rpcrdma_poll *poll)
 {
 	struct rpcrdma_ep *ep = poll->ep;
 
-	if (!rpcrdma_ep_holds_messages(ep) || test_and_set_bit(0, &ep->rx_busy))
+	if (test_and_set_bit(0, &ep->rx_busy))
 		return false;
 	poll->began = true;
 	if (likely(rpcrdma_core_poll_begin(&ep->core)))

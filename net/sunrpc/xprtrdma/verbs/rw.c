@@ -362,12 +362,12 @@ void rpcrdma_port_transfer_free(struct rpcrdma_transfer *t)
 
 /*
  * Chain the parts of @t after t->posted, up to @last, before @tail. Return the first
- * Work Request. The rdma_rw API sets the cqe of the last one at most. If another one
- * fails first, its error is only reported if it has a cqe, too.
+ * Work Request, and set *@end to the last one. The rdma_rw API sets the cqe of the last one
+ * at most. If another one fails first, its error is only reported if it has a cqe, too.
  */
-static struct ib_send_wr *rpcrdma_rw_chain(struct rpcrdma_transfer *t,
-					   struct list_head *last,
-					   struct ib_send_wr *tail)
+static __always_inline struct ib_send_wr *
+rpcrdma_rw_chain(struct rpcrdma_transfer *t, struct list_head *last,
+		 struct ib_send_wr *tail, struct ib_send_wr **end)
 {
 	struct ib_cqe *cqe = tail ? NULL : &rpcrdma_rw_of(t)->chain.cqe;
 	struct rpcrdma_ep *ep = rpcrdma_ep_of(t->core);
@@ -383,34 +383,34 @@ static struct ib_send_wr *rpcrdma_rw_chain(struct rpcrdma_transfer *t,
 					cqe, first);
 		cqe = NULL;
 	}
-	for (wr = first; wr != tail; wr = wr->next)
+	for (wr = first; wr != tail; wr = wr->next) {
 		wr->wr_cqe = &ep->rw_cqe;
+		*end = wr;
+	}
 	return first;
 }
 
 bool rpcrdma_port_post_batch(struct rpcrdma_ep_core *core,
 			     struct rpcrdma_transfer *t)
 {
-	struct rpcrdma_chain *chain = t->work.chain;
+	struct rpcrdma_chain *chain = &rpcrdma_rw_of(t)->chain;
 	struct rpcrdma_ep *ep = rpcrdma_ep_of(core);
-	struct ib_send_wr *wr;
 
-	if (t->claim.reads && t->posted == &t->parts)
+	if (trace_rpcrdma_read_enabled() && t->claim.reads &&
+	    t->posted == &t->parts)
 		trace_rpcrdma_read(ep, t->octets, t->work.wrs.nr + t->left);
-	wr = rpcrdma_rw_chain(t, t->batch, NULL);
-	chain->first = wr;
-	while (wr->next)
-		wr = wr->next;
-	chain->last = wr;
-	return rpcrdma_chain_post(ep, &t->work);
+	chain->first = rpcrdma_rw_chain(t, t->batch, NULL, &chain->last);
+	return rpcrdma_chain_post(ep, chain, t->work.wrs.signaled);
 }
 
 void rpcrdma_port_chain_writes(struct rpcrdma_send *s,
 			       struct rpcrdma_transfer *t)
 {
 	struct verbs_send *vs = container_of(s, struct verbs_send, core);
+	struct ib_send_wr *last;
 
-	s->before = rpcrdma_rw_chain(t, t->parts.prev, s->before ?: &vs->wr);
+	s->before = rpcrdma_rw_chain(t, t->parts.prev, s->before ?: &vs->wr,
+				     &last);
 }
 
 /* ---- Transfers that wait for MRs ---- */

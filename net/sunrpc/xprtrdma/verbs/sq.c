@@ -40,40 +40,12 @@
 #include "internal.h"
 #include "trace.h"
 
-static void rpcrdma_wc_work(struct ib_cq *cq, struct ib_wc *wc);
-
 /* ---- Posting ---- */
-
-/* Ring the doorbell. Return false if the device refused the chain or a part of it. */
-static __always_inline bool rpcrdma_doorbell(struct rpcrdma_ep *ep,
-					     const struct ib_send_wr *first)
-{
-	const struct ib_send_wr **bad_wr = &ep->bad_wr;
-
-	lockdep_assert_held(&ep->lock);
-	/*
-	 * Without this hint, ib_post_send() reserves stack space for bad_wr, and with
-	 * it a stack check.
-	 */
-	if (!bad_wr)
-		__builtin_unreachable();
-	return !ib_post_send(ep->qp, first, bad_wr);
-}
-
-bool rpcrdma_chain_post(struct rpcrdma_ep *ep, struct rpcrdma_work *work)
-{
-	struct rpcrdma_chain *chain = work->chain;
-
-	chain->cqe.done = rpcrdma_wc_work;
-	chain->last->wr_cqe = &chain->cqe;
-	if (work->wrs.signaled)
-		chain->last->send_flags |= IB_SEND_SIGNALED;
-	return rpcrdma_doorbell(ep, chain->first);
-}
 
 bool rpcrdma_port_post(struct rpcrdma_ep_core *core, struct rpcrdma_work *work)
 {
-	return rpcrdma_chain_post(rpcrdma_ep_of(core), work);
+	return rpcrdma_chain_post(rpcrdma_ep_of(core), work->chain,
+				  work->wrs.signaled);
 }
 
 bool rpcrdma_port_post_send(struct rpcrdma_ep_core *core,
@@ -182,7 +154,7 @@ void rpcrdma_works_check(struct rpcrdma_ep *ep)
  * Handle the completion of a work item. Until it is reaped, no other context touches
  * it: posted work is reaped in order.
  */
-static void rpcrdma_wc_work(struct ib_cq *cq, struct ib_wc *wc)
+void rpcrdma_wc_work(struct ib_cq *cq, struct ib_wc *wc)
 {
 	struct rpcrdma_chain *chain =
 		container_of(wc->wr_cqe, struct rpcrdma_chain, cqe);

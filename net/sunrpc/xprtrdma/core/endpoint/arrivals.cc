@@ -258,8 +258,9 @@ void rpcrdma_core_receive_segs(struct rpcrdma_recv *rv)
 	rv->large = true;
 }
 
-enum rpcrdma_outcome rpcrdma_core_receive(struct rpcrdma_ep_core *core,
-					  struct rpcrdma_recv *rv)
+/* Flattened, so that the engine's part of the fast path is inlined */
+[[gnu::flatten]] enum rpcrdma_outcome
+rpcrdma_core_receive(struct rpcrdma_ep_core *core, struct rpcrdma_recv *rv)
 {
 	const enum rpcrdma_verdict verdict =
 		rpcrdma_conn_receive(&core->conn, rv->buf, rv->octets, &rv->rx);

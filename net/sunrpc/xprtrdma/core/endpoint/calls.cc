@@ -54,7 +54,7 @@ constexpr char NO_CALLBACK[] = "no resources for a received callback";
 
 [[gnu::always_inline]] inline void release(rpcrdma_recv *rv)
 {
-	if (rv->priv)
+	if (rv->priv) [[unlikely]]
 		rpcrdma_port_call_free(rv);
 	if (rv->send) [[unlikely]]
 		rpcrdma_core_send_put(rv->send);
@@ -264,6 +264,18 @@ void deliver_callback(rpcrdma_ep_core *core, rpcrdma_recv *rv)
 		remedy(core, xid, rc, NO_CALLBACK);
 }
 
+/* Handle the end of the Reads of a callback, or of Reads that have failed. */
+[[gnu::noinline]] void pulled_other(rpcrdma_recv *rv, bool ok)
+{
+	if (ok) {
+		deliver_callback(rv->core, rv);
+		return;
+	}
+	/* The queue pair does not survive this; the peer sends the Call again. */
+	rpcrdma_core_close(rv->core, READ_FAILED);
+	release(rv);
+}
+
 } // namespace
 
 } // namespace rpcrdma
@@ -329,15 +341,10 @@ int rpcrdma_core_call_failed(struct rpcrdma_ep_core *core,
 
 void rpcrdma_core_call_pulled(struct rpcrdma_recv *rv, bool ok)
 {
-	if (!ok) [[unlikely]] {
-		/* The queue pair does not survive this; the peer sends the Call again. */
-		rpcrdma_core_close(rv->core, READ_FAILED);
-		release(rv);
-	} else if (rv->queued.at_once) [[unlikely]] {
-		deliver_callback(rv->core, rv);
-	} else {
+	if (ok && !rv->queued.at_once) [[likely]]
 		queue(rv, rpcrdma_calls_pulled);
-	}
+	else
+		pulled_other(rv, ok);
 }
 
 void rpcrdma_core_call_release(struct rpcrdma_recv *rv)

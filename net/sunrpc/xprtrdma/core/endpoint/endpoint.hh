@@ -254,11 +254,44 @@ void expose_reply(rpcrdma_ep_core *core, rpcrdma_pull_entry *x);
 /* Count, stamp and post a queued message, or a message of a continued sequence. */
 bool post_send(rpcrdma_ep_core *core, rpcrdma_send *s);
 
+/* Post work for which there are slots, with @post. Return false if the device refused it. */
+template <bool post(rpcrdma_ep_core *, rpcrdma_work *)>
+[[gnu::always_inline]] static inline bool post_work(rpcrdma_ep_core *core,
+						    rpcrdma_work *work)
+{
+	rpcrdma_sq_charge(&core->sq, &work->wrs);
+	append_posted(core, work);
+	work->post_failed = !post(core, work);
+	return count_post(core, work);
+}
+
+/* Queue work without a message for slots. */
+void queue_rdma(rpcrdma_ep_core *core, rpcrdma_work *work);
+
 /*
- * Post work without a message, or queue it. Return false if it can never be posted: it is
- * not consumed then.
+ * Post work without a message, with @post, or queue it. Return false if it can never be
+ * posted: it is not consumed then.
  */
-bool post_rdma(rpcrdma_ep_core *core, rpcrdma_work *work);
+template <bool post(rpcrdma_ep_core *, rpcrdma_work *)>
+[[gnu::always_inline]] static inline bool post_rdma(rpcrdma_ep_core *core,
+						    rpcrdma_work *work)
+{
+	if (is_closing(core))
+		return false;
+	switch (rpcrdma_sq_transfer(&core->sq, work->wrs.nr)) {
+	case RPCRDMA_SQ_GO:
+		if (!post_work<post>(core, work))
+			core->todo |= RPCRDMA_TODO_RDMA_REFUSED;
+		return true;
+	case RPCRDMA_SQ_WAIT:
+		queue_rdma(core, work);
+		return true;
+	case RPCRDMA_SQ_NEVER:
+		break;
+	}
+	core->todo |= RPCRDMA_TODO_RDMA_REFUSED;
+	return false;
+}
 
 /*
  * Retire all posted work, for which no more completions arrive; and all work that waits.

@@ -47,14 +47,11 @@ constexpr char REFUSED_RDMA[] = "RDMA Work Requests could not be posted";
 constexpr char TOO_LONG[] =
 	"a Reply needs more Work Requests than the Send Queue has";
 
-bool post_work(rpcrdma_ep_core *core, rpcrdma_work *work)
+bool post_any(rpcrdma_ep_core *core, rpcrdma_work *work)
 {
-	rpcrdma_sq_charge(&core->sq, &work->wrs);
-	append_posted(core, work);
-	work->post_failed = !(work->kind == RPCRDMA_WORK_TRANSFER ?
-				      post_batch(core, work) :
-				      rpcrdma_port_post(core, work));
-	return count_post(core, work);
+	return work->kind == RPCRDMA_WORK_TRANSFER ?
+		       post_batch(core, work) :
+		       rpcrdma_port_post(core, work);
 }
 
 /* Post the first of the queued transfers. */
@@ -63,7 +60,7 @@ bool post_transfer(rpcrdma_ep_core *core)
 	auto *work = list_first<rpcrdma_work>(&core->transfers);
 
 	list_remove(&work->list);
-	return post_work(core, work);
+	return post_work<post_any>(core, work);
 }
 
 /* Post a control message. False also means that memory was short. */
@@ -161,24 +158,10 @@ void expose_reply(rpcrdma_ep_core *core, rpcrdma_pull_entry *x)
 	rpcrdma_port_arm_overdue(core, core->conn.cfg.done_ms);
 }
 
-bool post_rdma(rpcrdma_ep_core *core, rpcrdma_work *work)
+void queue_rdma(rpcrdma_ep_core *core, rpcrdma_work *work)
 {
-	if (is_closing(core))
-		return false;
-	switch (rpcrdma_sq_transfer(&core->sq, work->wrs.nr)) {
-	case RPCRDMA_SQ_GO:
-		if (!post_work(core, work))
-			core->todo |= RPCRDMA_TODO_RDMA_REFUSED;
-		return true;
-	case RPCRDMA_SQ_WAIT:
-		list_push_back(&work->list, &core->transfers);
-		trace_queued(core, 0, work);
-		return true;
-	case RPCRDMA_SQ_NEVER:
-		break;
-	}
-	core->todo |= RPCRDMA_TODO_RDMA_REFUSED;
-	return false;
+	list_push_back(&work->list, &core->transfers);
+	trace_queued(core, 0, work);
 }
 
 bool post_send(rpcrdma_ep_core *core, rpcrdma_send *s)
@@ -354,7 +337,7 @@ void rpcrdma_core_rdma(struct rpcrdma_ep_core *core, struct rpcrdma_work *work)
 	{
 		const posting under(core);
 
-		taken = post_rdma(core, work);
+		taken = post_rdma<rpcrdma_port_post>(core, work);
 	}
 	if (!taken) [[unlikely]]
 		work->done(work, false);

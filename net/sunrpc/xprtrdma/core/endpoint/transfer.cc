@@ -306,21 +306,32 @@ int add_segment(rpcrdma_transfer *t, rpcrdma_local *local, u32 at,
  */
 void choose_batch(const rpcrdma_sq *sq, rpcrdma_transfer *t)
 {
-	const u32 most = rpcrdma_sq_max_batch_wrs(sq);
-	u32 nr = 0;
+	list_head *last = t->posted->next;
+	u32 nr = part_of(last)->wrs;
 
-	t->batch = t->posted;
-	while (t->batch->next != &t->parts) {
-		const u32 wrs = part_of(t->batch->next)->wrs;
+	while (last->next != &t->parts) {
+		const u32 wrs = part_of(last->next)->wrs;
 
-		if (nr && nr + wrs > most)
+		if (nr + wrs > rpcrdma_sq_max_batch_wrs(sq))
 			break;
 		nr += wrs;
-		t->batch = t->batch->next;
+		last = last->next;
 	}
+	t->batch = last;
 	t->left -= nr;
 	t->work.wrs.nr = nr;
 	t->work.wrs.signaled = true;
+}
+
+/* post_batch() */
+[[gnu::always_inline]] inline bool post_parts(rpcrdma_ep_core *core,
+					      rpcrdma_work *work)
+{
+	rpcrdma_transfer *t = transfer_of(work);
+	const bool ok = rpcrdma_port_post_batch(core, t);
+
+	t->posted = t->batch;
+	return ok;
 }
 
 /* EMPTY: there is nothing to transfer. NEVER: the connection ends. */
@@ -331,7 +342,8 @@ enum posted {
 };
 
 /* Post the next batch, or queue it for space in the Send Queue, or @t for MRs. */
-enum posted post_next(rpcrdma_ep_core *core, rpcrdma_transfer *t)
+[[gnu::always_inline]] inline enum posted post_next(rpcrdma_ep_core *core,
+						    rpcrdma_transfer *t)
 {
 	if (list_is_empty(&t->parts)) [[unlikely]]
 		return EMPTY;
@@ -346,18 +358,14 @@ enum posted post_next(rpcrdma_ep_core *core, rpcrdma_transfer *t)
 		return NEVER;
 	}
 	choose_batch(&core->sq, t);
-	return post_rdma(core, &t->work) ? POSTED : NEVER;
+	return post_rdma<post_parts>(core, &t->work) ? POSTED : NEVER;
 }
 
 } // namespace
 
 bool post_batch(rpcrdma_ep_core *core, rpcrdma_work *work)
 {
-	rpcrdma_transfer *t = transfer_of(work);
-	const bool ok = rpcrdma_port_post_batch(core, t);
-
-	t->posted = t->batch;
-	return ok;
+	return post_parts(core, work);
 }
 
 } // namespace rpcrdma
