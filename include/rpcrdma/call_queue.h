@@ -167,9 +167,21 @@ void rpcrdma_calls_arrived(struct rpcrdma_call_queue *q,
  * If so, its memory is reserved until rpcrdma_calls_early_end().
  * Return: true if so.
  */
-bool rpcrdma_calls_early(struct rpcrdma_call_queue *q,
-			 struct rpcrdma_queued_call *call,
-			 bool (*room)(void *user, u64 octets), void *user);
+static inline bool rpcrdma_calls_early(struct rpcrdma_call_queue *q,
+				       struct rpcrdma_queued_call *call,
+				       bool (*room)(void *user, u64 octets),
+				       void *user)
+{
+	const u64 octets = call->pull_octets;
+
+	if (!octets || octets > q->max_octets ||
+	    q->early_octets + octets > RPCRDMA_EARLY_CALLS * q->max_octets ||
+	    !room(user, octets))
+		return false;
+	q->early_octets += octets;
+	call->early = true;
+	return true;
+}
 
 /**
  * rpcrdma_calls_early_end() - release the memory reserved by rpcrdma_calls_early(), if

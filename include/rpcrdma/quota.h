@@ -174,18 +174,6 @@ bool rpcrdma_quota_allows(const struct rpcrdma_quota *all,
 			  enum rpcrdma_quota_use use, u64 bytes);
 
 /**
- * rpcrdma_quota_allows_own() - check if @bytes are within the account's quota, whatever
- *	others use
- * @account: the connection's account
- * @use: use of the memory
- * @bytes: number of bytes
- *
- * Return: true if so.
- */
-bool rpcrdma_quota_allows_own(const struct rpcrdma_quota_account *account,
-			      enum rpcrdma_quota_use use, u64 bytes);
-
-/**
  * rpcrdma_quota_fits() - get the number of buffers that may be charged
  * @all: quota of all connections
  * @account: the connection's account
@@ -246,17 +234,6 @@ void rpcrdma_quota_charge(struct rpcrdma_quota *all,
 			  enum rpcrdma_quota_use use, u64 bytes);
 
 /**
- * rpcrdma_quota_charge_own() - charge @bytes within the account's quota
- * @account: the connection's account
- * @use: use of the memory
- * @bytes: number of bytes
- *
- * Return: false if nothing was changed.
- */
-bool rpcrdma_quota_charge_own(struct rpcrdma_quota_account *account,
-			      enum rpcrdma_quota_use use, u64 bytes);
-
-/**
  * rpcrdma_quota_assembled() - charge a reassembled message of @bytes to CALLS instead
  *	of PARTS
  * @all: quota of all connections
@@ -280,20 +257,6 @@ bool rpcrdma_quota_assembled(const struct rpcrdma_quota *all,
 bool rpcrdma_quota_uncharge(struct rpcrdma_quota *all,
 			    struct rpcrdma_quota_account *account,
 			    enum rpcrdma_quota_use use, u64 bytes);
-
-/**
- * rpcrdma_quota_uncharge_own() - uncharge without the lock for all accounts, if the
- *	account may keep its quota
- * @all: quota of all connections
- * @account: the connection's account
- * @use: use of the memory
- * @bytes: number of bytes
- *
- * Return: 0; 1 where rpcrdma_quota_uncharge() returns true; -1 if nothing was changed.
- */
-int rpcrdma_quota_uncharge_own(const struct rpcrdma_quota *all,
-			       struct rpcrdma_quota_account *account,
-			       enum rpcrdma_quota_use use, u64 bytes);
 
 /**
  * rpcrdma_quota_trim() - release the unused part of the account's quota

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "../../net/sunrpc/xprtrdma/core/quota_own.h"
 #include "support.hh"
 
 using engine_test::may_begin;

@@ -170,9 +170,9 @@ rpcrdma_reply_pages(const struct rpcrdma_svc_reply *a, u32 *nr)
 	return rqstp->rq_respages;
 }
 
-static void rpcrdma_pages_hold(struct rpcrdma_ep *ep,
-			       struct rpcrdma_reply_pages *held,
-			       struct page **pages, u32 nr)
+static __always_inline void rpcrdma_pages_hold(struct rpcrdma_ep *ep,
+					       struct rpcrdma_reply_pages *held,
+					       struct page **pages, u32 nr)
 {
 	held->nr = nr;
 	memcpy(held->pages, pages, nr * sizeof(*pages));

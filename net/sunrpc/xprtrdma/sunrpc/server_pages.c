@@ -75,8 +75,8 @@ struct rpcrdma_svc_call *rpcrdma_svc_call_alloc(struct rpcrdma_recv *rv, u32 nr,
 }
 
 /* Uncharge the pages of @call: they are not held for the peer any more. */
-static void rpcrdma_svc_call_give(struct rpcrdma_ep *ep,
-				  struct rpcrdma_svc_call *call)
+static __always_inline void rpcrdma_svc_call_give(struct rpcrdma_ep *ep,
+						  struct rpcrdma_svc_call *call)
 {
 	u32 held = call->held;
 

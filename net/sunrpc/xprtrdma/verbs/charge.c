@@ -128,13 +128,9 @@ bool rpcrdma_ep_quota_available(struct rpcrdma_ep *ep,
 	       rpcrdma_quota_make(ep, RPCRDMA_QUOTA_ASK, use, octets);
 }
 
-bool rpcrdma_ep_quota_take(struct rpcrdma_ep *ep, enum rpcrdma_quota_use use,
-			   u64 octets)
+bool rpcrdma_ep_take_more(struct rpcrdma_ep *ep, enum rpcrdma_quota_use use,
+			  u64 octets)
 {
-	if (likely(rpcrdma_locked(&ep->memory_lock,
-				  rpcrdma_quota_charge_own(&ep->memory, use,
-							   octets))))
-		return true;
 	if (!rpcrdma_quota_make(ep, RPCRDMA_QUOTA_ASK, use, octets))
 		return false;
 	rpcrdma_quota_make(ep, RPCRDMA_QUOTA_CHARGE, use, octets);
@@ -155,13 +151,10 @@ u32 rpcrdma_port_charge(struct rpcrdma_ep_core *core,
 	return change.count;
 }
 
-void rpcrdma_ep_charge(struct rpcrdma_ep *ep, enum rpcrdma_quota_use use,
-		       u64 octets)
+void rpcrdma_ep_charge_more(struct rpcrdma_ep *ep, enum rpcrdma_quota_use use,
+			    u64 octets)
 {
-	if (unlikely(!rpcrdma_locked(&ep->memory_lock,
-				     rpcrdma_quota_charge_own(&ep->memory, use,
-							      octets))))
-		rpcrdma_quota_make(ep, RPCRDMA_QUOTA_CHARGE, use, octets);
+	rpcrdma_quota_make(ep, RPCRDMA_QUOTA_CHARGE, use, octets);
 }
 
 bool rpcrdma_port_assembled(struct rpcrdma_ep_core *core, u64 octets)
@@ -170,20 +163,12 @@ bool rpcrdma_port_assembled(struct rpcrdma_ep_core *core, u64 octets)
 				  RPCRDMA_QUOTA_CALLS, octets);
 }
 
-void rpcrdma_ep_uncharge(struct rpcrdma_ep *ep, enum rpcrdma_quota_use use,
-			 u64 octets)
+void rpcrdma_ep_uncharged(struct rpcrdma_ep *ep, enum rpcrdma_quota_use use,
+			  u64 octets, int rc)
 {
-	int rc;
-
-	if (!octets)
-		return;
-	rc = rpcrdma_locked(&ep->memory_lock,
-			    rpcrdma_quota_uncharge_own(&rpcrdma_quota,
-						       &ep->memory, use,
-						       octets));
-	if (unlikely(rc < 0))
+	if (rc < 0)
 		rpcrdma_quota_make(ep, RPCRDMA_QUOTA_UNCHARGE, use, octets);
-	else if (unlikely(rc))
+	else
 		rpcrdma_ep_write_space(ep);
 }
 

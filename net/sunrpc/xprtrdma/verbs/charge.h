@@ -3,6 +3,8 @@
 #ifndef RPCRDMA_CHARGE_H
 #define RPCRDMA_CHARGE_H
 
+#include <core/quota_own.h>
+
 #include "endpoint.h"
 
 /*
@@ -32,12 +34,49 @@ extern struct rpcrdma_quota rpcrdma_quota;
  */
 bool rpcrdma_ep_quota_available(struct rpcrdma_ep *ep,
 				enum rpcrdma_quota_use use, u64 octets);
-bool rpcrdma_ep_quota_take(struct rpcrdma_ep *ep, enum rpcrdma_quota_use use,
-			   u64 octets);
-void rpcrdma_ep_charge(struct rpcrdma_ep *ep, enum rpcrdma_quota_use use,
-		       u64 octets);
-void rpcrdma_ep_uncharge(struct rpcrdma_ep *ep, enum rpcrdma_quota_use use,
-			 u64 octets);
+
+/* Slow paths of the functions below, which change the sum of all connections, too */
+bool rpcrdma_ep_take_more(struct rpcrdma_ep *ep, enum rpcrdma_quota_use use,
+			  u64 octets);
+void rpcrdma_ep_charge_more(struct rpcrdma_ep *ep, enum rpcrdma_quota_use use,
+			    u64 octets);
+/* @rc: what rpcrdma_quota_uncharge_own() has returned, not 0 */
+void rpcrdma_ep_uncharged(struct rpcrdma_ep *ep, enum rpcrdma_quota_use use,
+			  u64 octets, int rc);
+
+static inline bool rpcrdma_ep_quota_take(struct rpcrdma_ep *ep,
+					 enum rpcrdma_quota_use use, u64 octets)
+{
+	return likely(rpcrdma_locked(&ep->memory_lock,
+				     rpcrdma_quota_charge_own(&ep->memory, use,
+							      octets))) ||
+	       rpcrdma_ep_take_more(ep, use, octets);
+}
+
+static inline void rpcrdma_ep_charge(struct rpcrdma_ep *ep,
+				     enum rpcrdma_quota_use use, u64 octets)
+{
+	if (unlikely(!rpcrdma_locked(&ep->memory_lock,
+				     rpcrdma_quota_charge_own(&ep->memory, use,
+							      octets))))
+		rpcrdma_ep_charge_more(ep, use, octets);
+}
+
+static inline void rpcrdma_ep_uncharge(struct rpcrdma_ep *ep,
+				       enum rpcrdma_quota_use use, u64 octets)
+{
+	int rc;
+
+	if (!octets)
+		return;
+	rc = rpcrdma_locked(&ep->memory_lock,
+			    rpcrdma_quota_uncharge_own(&rpcrdma_quota,
+						       &ep->memory, use,
+						       octets));
+	if (unlikely(rc))
+		rpcrdma_ep_uncharged(ep, use, octets, rc);
+}
+
 /*
  * Return true if a Call may only be started when rpcrdma_ep_quota_available() confirms
  * that there is memory for the Replies to all started Calls and this one. False in the

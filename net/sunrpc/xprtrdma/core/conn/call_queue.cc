@@ -83,21 +83,6 @@ void rpcrdma_calls_arrived(struct rpcrdma_call_queue *q,
 	call->pulled = false;
 }
 
-bool rpcrdma_calls_early(struct rpcrdma_call_queue *q,
-			 struct rpcrdma_queued_call *call,
-			 bool (*room)(void *user, u64 octets), void *user)
-{
-	const u64 octets = call->pull_octets;
-
-	if (!octets || octets > q->max_octets ||
-	    q->early_octets + octets > RPCRDMA_EARLY_CALLS * q->max_octets ||
-	    !room(user, octets))
-		return false;
-	q->early_octets += octets;
-	call->early = true;
-	return true;
-}
-
 void rpcrdma_calls_wait(struct rpcrdma_call_queue *q,
 			struct rpcrdma_queued_call *call)
 {

@@ -41,6 +41,7 @@
  * at all; they are hints.
  */
 #include "../internal.hh"
+#include "../quota_own.h"
 
 namespace rpcrdma
 {
@@ -48,19 +49,9 @@ namespace rpcrdma
 namespace
 {
 
-/* Return the shared bytes that an account is charged, with @more for @use. */
-u64 charge(const struct rpcrdma_quota_account *account,
-	   enum rpcrdma_quota_use use = RPCRDMA_QUOTA_BUFFERS, u64 more = 0)
+u64 charge(const struct rpcrdma_quota_account *account)
 {
-	const bool windows = use == RPCRDMA_QUOTA_BUFFERS;
-	const u64 buffers =
-		account->held[RPCRDMA_QUOTA_BUFFERS] + (windows ? more : 0);
-	const u64 share = account->share[RPCRDMA_QUOTA_BUFFERS];
-
-	return (buffers > share ? buffers - share : 0) +
-	       account->held[RPCRDMA_QUOTA_PARTS] +
-	       account->held[RPCRDMA_QUOTA_CALLS] +
-	       account->held[RPCRDMA_QUOTA_REPLIES] + (windows ? 0 : more);
+	return rpcrdma_quota_charged(account, RPCRDMA_QUOTA_BUFFERS, 0);
 }
 
 u64 promised(const struct rpcrdma_quota_account *account)
@@ -84,64 +75,11 @@ u64 ample(const struct rpcrdma_quota *all)
 	return all->limit >> 2;
 }
 
-void set(u8 *flag, bool value)
-{
-	if (*flag != value)
-		__atomic_store_n(flag, value, __ATOMIC_RELAXED);
-}
-
 /* Update the flags after a change of the sum or the queue. */
 void note(struct rpcrdma_quota *all)
 {
-	set(&all->tight, all->used > ample(all) || all->waiting);
-	set(&all->full, all->used > all->limit);
-}
-
-/*
- * A flag for rpcrdma_quota_must_ask(), because not every machine reads 64 bits at once.
- */
-void note_replies(struct rpcrdma_quota_account *account)
-{
-	set(&account->replies, account->held[RPCRDMA_QUOTA_REPLIES] != 0);
-}
-
-/* The reason why an account is queued */
-enum : u8 {
-	FOR_CALL = 1,
-	FOR_REPLY,
-	QUEUED
-};
-static_assert(u32{ QUEUED } == u32{ RPCRDMA_QUOTA_QUEUED });
-
-u8 reason_for(enum rpcrdma_quota_use use)
-{
-	return use == RPCRDMA_QUOTA_REPLIES ? FOR_REPLY : FOR_CALL;
-}
-
-/*
- * Add @bytes to what the account holds. An account that was woken has now retried
- * with success, even if it did not have to ask.
- */
-void add(struct rpcrdma_quota_account *account, enum rpcrdma_quota_use use,
-	 u64 bytes)
-{
-	account->held[use] += bytes;
-	note_replies(account);
-	if (use >= RPCRDMA_QUOTA_CALLS && account->retrying == reason_for(use))
-		__atomic_store_n(&account->retrying, 0, __ATOMIC_RELAXED);
-}
-
-/* Returns true if a caller waits. */
-bool release(struct rpcrdma_quota_account *account, enum rpcrdma_quota_use use,
-	     u64 bytes)
-{
-	const bool notify = account->wanted;
-
-	account->held[use] -= bytes;
-	account->released++;
-	account->wanted = 0;
-	note_replies(account);
-	return notify;
+	rpcrdma_quota_set(&all->tight, all->used > ample(all) || all->waiting);
+	rpcrdma_quota_set(&all->full, all->used > all->limit);
 }
 
 void set_quota(struct rpcrdma_quota *all, struct rpcrdma_quota_account *account,
@@ -178,7 +116,7 @@ void enqueue(struct rpcrdma_quota *all, struct rpcrdma_quota_account *account,
 	     enum rpcrdma_quota_use use)
 {
 	const bool replies = use == RPCRDMA_QUOTA_REPLIES;
-	const u8 reason = reason_for(use);
+	const u8 reason = rpcrdma_quota_reason(use);
 	struct rpcrdma_quota_account *before = replies ? all->last_reply :
 							 all->last;
 
@@ -267,20 +205,13 @@ void rpcrdma_quota_detach(struct rpcrdma_quota *all,
 	note(all);
 }
 
-bool rpcrdma_quota_allows_own(const struct rpcrdma_quota_account *account,
-			      enum rpcrdma_quota_use use, u64 bytes)
-{
-	return !account->member ||
-	       charge(account, use, bytes) <= account->quota;
-}
-
 bool rpcrdma_quota_allows(const struct rpcrdma_quota *all,
 			  const struct rpcrdma_quota_account *account,
 			  enum rpcrdma_quota_use use, u64 bytes)
 {
 	const u64 most = use == RPCRDMA_QUOTA_BUFFERS ? ample(all) :
 							common(all);
-	const u64 charged = charge(account, use, bytes);
+	const u64 charged = rpcrdma_quota_charged(account, use, bytes);
 	u64 used;
 
 	if (rpcrdma_quota_allows_own(account, use, bytes))
@@ -315,7 +246,8 @@ bool rpcrdma_quota_ask(struct rpcrdma_quota *all,
 	/* Otherwise only its own releases help: the account is not queued. */
 	if (!is_for_one(account, use, bytes))
 		return false;
-	if (account->queued == FOR_CALL && use == RPCRDMA_QUOTA_REPLIES)
+	if (account->queued == RPCRDMA_QUOTA_FOR_CALL &&
+	    use == RPCRDMA_QUOTA_REPLIES)
 		dequeue(all, account);
 	if (!account->queued)
 		enqueue(all, account, use);
@@ -328,19 +260,10 @@ void rpcrdma_quota_charge(struct rpcrdma_quota *all,
 {
 	u64 charged;
 
-	add(account, use, bytes);
+	rpcrdma_quota_add(account, use, bytes);
 	charged = charge(account);
 	if (account->member && charged > account->quota)
 		set_quota(all, account, charged);
-}
-
-bool rpcrdma_quota_charge_own(struct rpcrdma_quota_account *account,
-			      enum rpcrdma_quota_use use, u64 bytes)
-{
-	if (!rpcrdma_quota_allows_own(account, use, bytes))
-		return false;
-	add(account, use, bytes);
-	return true;
 }
 
 bool rpcrdma_quota_assembled(const struct rpcrdma_quota *all,
@@ -362,19 +285,10 @@ bool rpcrdma_quota_uncharge(struct rpcrdma_quota *all,
 			    struct rpcrdma_quota_account *account,
 			    enum rpcrdma_quota_use use, u64 bytes)
 {
-	const bool notify = release(account, use, bytes);
+	const bool notify = rpcrdma_quota_release(account, use, bytes);
 
 	rpcrdma_quota_trim(all, account);
 	return notify;
-}
-
-int rpcrdma_quota_uncharge_own(const struct rpcrdma_quota *all,
-			       struct rpcrdma_quota_account *account,
-			       enum rpcrdma_quota_use use, u64 bytes)
-{
-	if (account->member && rpcrdma_quota_is_tight(all))
-		return -1;
-	return release(account, use, bytes);
 }
 
 void rpcrdma_quota_trim(struct rpcrdma_quota *all,
