@@ -106,6 +106,26 @@ void rpcrdma_core_calls_end(struct rpcrdma_call_queue *q);
  */
 void rpcrdma_core_callback(struct rpcrdma_ep_core *core, struct rpcrdma_recv *rv);
 
+/**
+ * rpcrdma_core_client_dispatch() - process a message that a client received
+ * @core: connection
+ * @rv: the message, consumed
+ * @response: processes a Reply, or an ERROR about a Call of this end, and consumes it
+ *
+ * Inline, so that @response can be, too.
+ * Context: as for rpcrdma_core_callback().
+ */
+static inline void
+rpcrdma_core_client_dispatch(struct rpcrdma_ep_core *core, struct rpcrdma_recv *rv,
+			     void (*response)(struct rpcrdma_ep_core *core,
+					      struct rpcrdma_recv *rv))
+{
+	if (__builtin_expect(rv->verdict == RPCRDMA_RX_CALL, 0))
+		rpcrdma_core_callback(core, rv);
+	else
+		response(core, rv);
+}
+
 #ifdef __cplusplus
 }
 #endif

@@ -58,7 +58,7 @@ struct rpcrdma_call_size {
 /**
  * rpcrdma_core_send_rpc() - plan, map, build and send a Call
  * @core: connection
- * @rpc: RPC of the Call, with no MR
+ * @rpc: RPC of the Call
  * @learned: learned limits of the peer
  * @size: sizes of the Call and its Reply
  * @plan: returns how the Call was sent
@@ -66,9 +66,10 @@ struct rpcrdma_call_size {
  * A Reply may complete the RPC before this returns; its memory has to remain. A Call that
  * is not sent has no MRs.
  * Context: process context, no lock held; one Call of the connection at a time.
- * Return: 0; -EAGAIN if the Call cannot be sent now, and the host is asked to notify of
- *	write space; -ENOTCONN if the connection is not open, or is closed because it has
- *	too few MRs; -EIO if it needs more Work Requests than the Send Queue can ever hold;
+ * Return: 0; -EAGAIN if the Call cannot be sent now, and the host, which has called
+ *	rpcrdma_port_rpc_wait(), is asked to notify of write space; -ENOTCONN if the
+ *	connection is not open, or is closed because it has too few MRs, or if the Call
+ *	is outstanding on it, see rpcrdma_xact_begin_anew(); -EIO if it needs more Work Requests than the Send Queue can ever hold;
  *	-ENOMEM; an errno of rpcrdma_port_item_map() or rpcrdma_port_call_map(); another
  *	negative errno if the peer accepts the Call in no form.
  */

@@ -128,6 +128,7 @@ struct rpc final : actor, rpcrdma_rpc {
 	int status = 0;
 	bool unanswered = false; /* may remain without a Reply */
 	int refused = 0;	 /* errno if it cannot be sent */
+	bool waits = false;	 /* registered for write space */
 	u32 written[4]{};	 /* bytes of the result in each Write chunk */
 	std::function<void()> ended;
 };
@@ -208,6 +209,8 @@ public:
 	void report(rpc *task, const rpcrdma_actions &s);
 	int reads(rpc *task, endpoint &from, const rpcrdma_recv &rv,
 		  rpcrdma_transfer **t);
+	void lost();
+	void reclaim_mrs(rpc *task);
 	void learn(const rpc *task, const rpcrdma_rx &rx,
 		   const rpcrdma_call &call);
 	void refused(rpc *task, const rpcrdma_rx &rx, int status);
@@ -346,6 +349,7 @@ private:
 	u32 next_xid_;
 	u32 next_sequence_ = 0;
 	rpcrdma_peer_limits peer_limits_{};
+	bool remembered_ = false; /* a loss, in the last try_send() */
 };
 
 } // namespace simulation

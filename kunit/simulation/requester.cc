@@ -270,31 +270,52 @@ void host::copy_call(const rpc *task, const endpoint *on,
 	std::copy(payload.begin(), payload.end(), to);
 }
 
+/* A continued Call was lost with its connection. */
+void host::lost()
+{
+	rpcrdma_peer_limits_lost(&peer_limits_, w_.now / SECOND);
+	remembered_ = true;
+}
+
+/* Return the MRs of an earlier attempt. */
+void host::reclaim_mrs(rpc *task)
+{
+	if (!task->mrs_of->is_gone())
+		w_.complain("MRs of a connection that has not ended");
+	task->mrs_of->put_mrs(&task->mrs);
+}
+
 int host::try_send(rpc *task, endpoint *on)
 {
 	rpcrdma_call_plan plan;
 	int rc;
 
-	if (!on || !on->is_open())
+	if (!on)
 		return -ENOTCONN;
-	rc = rpcrdma_xact_begin(&task->x, &on->conn);
-	if (rc < 0) {
-		w_.complain("a Call is sent twice on one connection");
-		return rc;
-	}
-	if (rc == RPCRDMA_BEGIN_LOST)
-		rpcrdma_peer_limits_lost(&peer_limits_, w_.now / SECOND);
-	if (!list_is_empty(&task->mrs)) {
-		if (!task->mrs_of->is_gone())
-			w_.complain("MRs of a connection that has not ended");
-		task->mrs_of->put_mrs(&task->mrs);
+	const bool was_open = on->is_open();
+	bool lost = false;
+
+	if (was_open && task->x.continued) {
+		rpcrdma_xact x = task->x;
+
+		lost = rpcrdma_xact_begin(&x, &on->conn) == RPCRDMA_BEGIN_LOST;
 	}
 	const rpcrdma_call_size size = { task->xid, task->what.call_length,
 					 task->what.reply_max };
 
 	/* The peer may answer before this returns. */
+	task->waits = false;
+	remembered_ = false;
 	rc = rpcrdma_core_send_rpc(on, task, &peer_limits_, &size, &plan);
-	if (rc == -ENOTCONN && !on->is_open())
+	if (remembered_ != lost)
+		w_.complain("the loss of a continued Call is not remembered");
+	if (rc == -EAGAIN && !task->waits)
+		w_.complain("a Call waits for no write space");
+	if (rc == -EAGAIN && !was_open)
+		w_.complain("a Call waits for a connection that has ended");
+	if (rc == -ENOTCONN && was_open && on->is_open())
+		w_.complain("a Call is sent twice on one connection");
+	if (rc == -ENOTCONN && was_open)
 		w_.sum.mrs_given_up++;
 	if (rc == -E2BIG) {
 		task->what.call_pieces = 1;
@@ -314,6 +335,24 @@ int host::try_send(rpc *task, endpoint *on)
 } // namespace simulation
 
 using namespace simulation;
+
+void rpcrdma_port_rpc_lost(struct rpcrdma_ep_core *,
+			   const struct rpcrdma_rpc *called)
+{
+	static_cast<const rpc *>(called)->owner->lost();
+}
+
+void rpcrdma_port_rpc_take_back(struct rpcrdma_rpc *called)
+{
+	auto *task = static_cast<rpc *>(called);
+
+	task->owner->reclaim_mrs(task);
+}
+
+void rpcrdma_port_rpc_wait(struct rpcrdma_ep_core *, struct rpcrdma_rpc *called)
+{
+	static_cast<rpc *>(called)->waits = true;
+}
 
 void rpcrdma_port_call_data(struct rpcrdma_ep_core *core,
 			    struct rpcrdma_rpc *called,

@@ -138,12 +138,8 @@ void host::poll(endpoint &from)
 		rpcrdma_core_calls_poll(&queue_of(from).calls, &batch);
 		return;
 	}
-	while (received *rv = from.next_message(&batch)) {
-		if (rv->verdict == RPCRDMA_RX_CALL)
-			rpcrdma_core_callback(&from, rv);
-		else
-			rpcrdma_port_response(&from, rv);
-	}
+	while (received *rv = from.next_message(&batch))
+		rpcrdma_core_client_dispatch(&from, rv, rpcrdma_port_response);
 }
 
 /* A Call was queued. */

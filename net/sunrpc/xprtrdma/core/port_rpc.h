@@ -17,6 +17,38 @@ extern "C" {
 /* ---- Calls ---- */
 
 /**
+ * rpcrdma_port_rpc_lost - remember that a continued Call was lost with its connection
+ * @core: connection on which the Call is sent again
+ * @rpc: RPC of the Call
+ *
+ * The host calls rpcrdma_peer_limits_lost(), under its lock.
+ * Context: no lock held.
+ */
+void rpcrdma_port_rpc_lost(struct rpcrdma_ep_core *core,
+			   const struct rpcrdma_rpc *rpc);
+
+/**
+ * rpcrdma_port_rpc_take_back - release the MRs that are left in @rpc->mrs
+ * @rpc: RPC, not outstanding: the connection of the MRs has ended
+ *
+ * Context: process context, no lock held, may sleep until the end of the teardown of that
+ *	connection.
+ */
+void rpcrdma_port_rpc_take_back(struct rpcrdma_rpc *rpc);
+
+/**
+ * rpcrdma_port_rpc_wait - register the sender of a Call as a waiter for write space
+ * @core: connection
+ * @rpc: RPC of the Call
+ *
+ * From then on rpcrdma_port_write_space() wakes the sender. The registration is ordered
+ * before what the caller checks next, with a full barrier.
+ * Context: no lock held.
+ */
+void rpcrdma_port_rpc_wait(struct rpcrdma_ep_core *core,
+			   struct rpcrdma_rpc *rpc);
+
+/**
  * rpcrdma_port_call_item - describe a Call with one DDP-eligible item, for the fast path
  *	of planning
  * @core: connection

@@ -6,8 +6,9 @@
  *
  * sunrpc calls with the write lock of the transport held, so that one Call is built at
  * a time. The core plans how it is conveyed: in one message, continued, with chunks, and
- * sends it or refuses it, in one call. It calls this file to map the chunks, and to copy
- * what is sent inline to a Send context, or to a continued message.
+ * sends it or refuses it, in one call (core/endpoint/send.cc). It calls this file to map
+ * the chunks, and to copy what is sent inline to a Send context, or to a continued
+ * message.
  *
  * Memory
  *
@@ -25,8 +26,7 @@
  * Errors
  *
  * -EAGAIN: credits, Send Queue slots, contexts or MRs are missing. sunrpc is registered
- * as a waiter, and write_space() wakes the task later. The Call is tried once more after
- * the registration, because the resource may have become available before. -ENOBUFS:
+ * as a waiter, and write_space() wakes the task later. -ENOBUFS:
  * memory is short, and sunrpc retries after a delay. -ENOTCONN: the task waits for the
  * next connection. A Call that can never be sent ends its RPC; the errno is set in the
  * RPC's task, because the task that is sending need not be the RPC's.
@@ -226,55 +226,27 @@ void rpcrdma_port_call_copy(struct rpcrdma_ep_core *core, struct rpcrdma_rpc *rp
 	rpcrdma_xdr_copy_call(&rpcrdma_req_of(rpc)->rqst.rq_snd_buf, plan, to);
 }
 
-/* Try to send once. On -EAGAIN write_space() will be called. */
-static __always_inline int rpcrdma_requester_try(struct rpcrdma_requester *r,
-						 struct rpcrdma_ep *ep,
-						 struct rpcrdma_req *req)
+void rpcrdma_port_rpc_lost(struct rpcrdma_ep_core *core,
+			   const struct rpcrdma_rpc *rpc)
 {
-	struct rpc_rqst *rqst = &req->rqst;
-	const struct rpcrdma_call_size size = {
-		.xid		= be32_to_cpu(rqst->rq_xid),
-		.length		= rqst->rq_snd_buf.len,
-		.reply_max	= rpcrdma_xdr_room(&rqst->rq_rcv_buf),
-	};
-	struct rpcrdma_call_plan plan;
-	int rc;
+	struct rpcrdma_requester *r =
+		rpcrdma_xprt_requester(rpcrdma_req_of(rpc)->rqst.rq_xprt);
 
-	rqst->rq_xtime = ktime_get();
-	rc = rpcrdma_core_send_rpc(&ep->core, &req->rpc, &r->learned, &size,
-				   &plan);
-	if (likely(!rc))
-		rpcrdma_req_account(req, &plan);
-	return rc;
+	spin_lock(&r->learned_lock);
+	rpcrdma_peer_limits_lost(&r->learned, ktime_get_seconds());
+	spin_unlock(&r->learned_lock);
 }
 
-/*
- * Retry after sunrpc has registered as a waiter: the missing resource may have become
- * available before that.
- */
-static noinline int rpcrdma_requester_try_again(struct rpcrdma_requester *r,
-						struct rpcrdma_ep *ep,
-						struct rpcrdma_req *req)
+void rpcrdma_port_rpc_take_back(struct rpcrdma_rpc *rpc)
 {
-	int rc;
+	rpcrdma_req_take_back(rpcrdma_req_of(rpc));
+}
 
-	xprt_wait_for_buffer_space(&r->xprt);
-	/* Order the registration before the retry; write_space() does the reverse. */
+void rpcrdma_port_rpc_wait(struct rpcrdma_ep_core *core, struct rpcrdma_rpc *rpc)
+{
+	xprt_wait_for_buffer_space(rpcrdma_req_of(rpc)->rqst.rq_xprt);
+	/* write_space() does the reverse. */
 	smp_mb__after_atomic();
-	rc = rpcrdma_requester_try(r, ep, req);
-	/*
-	 * A connection that is gone has notified its waiters, possibly before sunrpc
-	 * was registered.
-	 */
-	if (rc == -EAGAIN && !rpcrdma_ep_is_open(ep))
-		rc = -ENOTCONN;
-	if (rc == -EAGAIN) {
-		req->stats->no_send_space++;
-		trace_rpcrdma_sq_full(ep, be32_to_cpu(req->rqst.rq_xid), NULL);
-	} else {
-		xprt_write_space(&r->xprt);
-	}
-	return rc;
 }
 
 /* Return the errno for sunrpc after a Call could not be sent. */
@@ -286,6 +258,11 @@ static noinline int rpcrdma_requester_failed(struct rpcrdma_req *req,
 	struct rpc_rqst *rqst = &req->rqst;
 	struct rpc_xprt *xprt = rqst->rq_xprt;
 
+	if (rc == -EAGAIN) {
+		req->stats->no_send_space++;
+		trace_rpcrdma_sq_full(ep, be32_to_cpu(rqst->rq_xid), NULL);
+		return rc;
+	}
 	if (remedy.kind != RPCRDMA_REMEDY_GIVE_UP)
 		return remedy.status;
 	req->stats->failed_sends++;
@@ -306,34 +283,25 @@ int rpcrdma_requester_send(struct rpc_xprt *xprt, struct rpcrdma_ep *ep,
 {
 	struct rpcrdma_requester *r = rpcrdma_xprt_requester(xprt);
 	struct rpcrdma_req *req = rpcrdma_rqst_req(rqst);
+	const struct rpcrdma_call_size size = {
+		.xid		= be32_to_cpu(rqst->rq_xid),
+		.length		= rqst->rq_snd_buf.len,
+		.reply_max	= rpcrdma_xdr_room(&rqst->rq_rcv_buf),
+	};
+	struct rpcrdma_call_plan plan;
 	int rc;
-
-	if (!rpcrdma_ep_is_open(ep))
-		return -ENOTCONN;
-
-	rc = rpcrdma_xact_begin(&req->rpc.x, &ep->core.conn);
-	if (unlikely(rc < 0))
-		return rc;
-	if (unlikely(rc == RPCRDMA_BEGIN_LOST)) {
-		spin_lock(&r->learned_lock);
-		rpcrdma_peer_limits_lost(&r->learned, ktime_get_seconds());
-		spin_unlock(&r->learned_lock);
-	}
-	/* MRs of a connection that has ended */
-	if (unlikely(req->ep))
-		rpcrdma_req_take_back(req);
 
 	if (unlikely(rqst->rq_rcv_buf.flags & XDRBUF_SPARSE_PAGES)) {
 		rc = rpcrdma_fill_sparse_pages(&rqst->rq_rcv_buf);
 		if (rc)
 			return rc;
 	}
-
-	rc = rpcrdma_requester_try(r, ep, req);
-	if (unlikely(rc == -EAGAIN))
-		rc = rpcrdma_requester_try_again(r, ep, req);
+	rqst->rq_xtime = ktime_get();
+	rc = rpcrdma_core_send_rpc(&ep->core, &req->rpc, &r->learned, &size,
+				   &plan);
 	if (unlikely(rc))
 		return rpcrdma_requester_failed(req, ep, rc);
+	rpcrdma_req_account(req, &plan);
 	rqst->rq_xmit_bytes_sent += rqst->rq_snd_buf.len;
 	return 0;
 }

@@ -8,7 +8,10 @@
  * The fast paths are a Call without chunks, and a Call with one item in one chunk. The
  * host maps memory and copies the payload.
  *
- * A Call is sent at once or refused, because its task can retry it.
+ * A Call is sent at once or refused, because its task can retry it. If a resource is
+ * missing, the host registers the task as a waiter, and the Call is tried once more:
+ * the resource may have become available before that. A Call may have been sent before,
+ * on a connection that was lost: the MRs of that attempt are released first.
  *
  * Memory
  *
@@ -303,6 +306,62 @@ int map_and_send(rpcrdma_ep_core *core, rpcrdma_rpc *rpc, u32 xid,
 	return rc;
 }
 
+/* Prepare for a Call that may have been sent before. */
+[[gnu::always_inline]] inline int begin(rpcrdma_ep_core *core, rpcrdma_rpc *rpc)
+{
+	const int rc = rpcrdma_xact_begin(&rpc->x, &core->conn);
+
+	if (rc < 0) [[unlikely]]
+		return rc;
+	if (rc == RPCRDMA_BEGIN_LOST) [[unlikely]]
+		rpcrdma_port_rpc_lost(core, rpc);
+	if (!list_is_empty(&rpc->mrs)) [[unlikely]]
+		rpcrdma_port_rpc_take_back(rpc);
+	return 0;
+}
+
+/* Try once to send a Call. */
+[[gnu::always_inline]] inline int
+try_to_send(rpcrdma_ep_core *core, rpcrdma_rpc *rpc,
+	    const rpcrdma_peer_limits *learned, const rpcrdma_call_size *size,
+	    rpcrdma_call_plan *plan)
+{
+	if (!is_open(core)) [[unlikely]]
+		return -E_NOTCONN;
+
+	const int rc = begin(core, rpc);
+
+	if (rc) [[unlikely]]
+		return rc;
+
+	rpcrdma_send *s = rpcrdma_core_send_for_call(core);
+
+	if (!s) [[unlikely]]
+		return -E_AGAIN;
+	if (rpcrdma_plan_plain(&core->conn, &rpc->x.retry_limits, learned,
+			       size->length, size->reply_max, plan)) [[likely]]
+		return send_plain(core, rpc, size->xid, plan, s);
+	return send_planned(core, rpc, learned, size->xid, plan, s);
+}
+
+/*
+ * Try again once the task is registered as a waiter. A connection that closes after that
+ * notifies it, too.
+ */
+[[gnu::noinline]] int wait_and_send(rpcrdma_ep_core *core, rpcrdma_rpc *rpc,
+				    const rpcrdma_peer_limits *learned,
+				    const rpcrdma_call_size *size,
+				    rpcrdma_call_plan *plan)
+{
+	rpcrdma_port_rpc_wait(core, rpc);
+
+	const int rc = try_to_send(core, rpc, learned, size, plan);
+
+	if (rc != -E_AGAIN)
+		rpcrdma_port_write_space(core);
+	return rc;
+}
+
 } // namespace
 
 } // namespace rpcrdma
@@ -385,14 +444,11 @@ int rpcrdma_core_send_rpc(struct rpcrdma_ep_core *core, struct rpcrdma_rpc *rpc,
 			  const struct rpcrdma_call_size *size,
 			  struct rpcrdma_call_plan *plan)
 {
-	rpcrdma_send *s = rpcrdma_core_send_for_call(core);
+	const int rc = try_to_send(core, rpc, learned, size, plan);
 
-	if (!s) [[unlikely]]
-		return -E_AGAIN;
-	if (rpcrdma_plan_plain(&core->conn, &rpc->x.retry_limits, learned,
-			       size->length, size->reply_max, plan)) [[likely]]
-		return send_plain(core, rpc, size->xid, plan, s);
-	return send_planned(core, rpc, learned, size->xid, plan, s);
+	if (rc != -E_AGAIN) [[likely]]
+		return rc;
+	return wait_and_send(core, rpc, learned, size, plan);
 }
 
 int rpcrdma_core_send_call(struct rpcrdma_ep_core *core, struct rpcrdma_send *s,
