@@ -75,6 +75,7 @@
 #include "quota_run.h"
 #include "admission.h"
 #include "call_queue.h"
+#include "spare_pages.h"
 #include "lifecycle.h"
 #include "listening.h"
 #include "reconnect.h"

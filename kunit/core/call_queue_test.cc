@@ -252,67 +252,130 @@ TEST(CallQueue, ACallIsPulledBeforeItIsProcessed)
 	EXPECT_TRUE(rpcrdma_call_must_pull(a));
 }
 
+/* Spare pages of a connection whose largest Call has ten */
+struct spares {
+	static constexpr u32 MOST = 10 * RPCRDMA_EARLY_CALLS;
+
+	/* Put the pages @first, @first + 1 and so on. */
+	u32 put(u32 first, u32 nr)
+	{
+		std::vector<void *> from(nr);
+
+		for (u32 i = 0; i < nr; i++)
+			from[i] = &memory[first + i];
+		return rpcrdma_spare_put(&spare, from.data(), nr);
+	}
+	u32 take(u32 want)
+	{
+		got.assign(want, nullptr);
+		return rpcrdma_spare_take(&spare, got.data(), want);
+	}
+	u32 trim(u32 most)
+	{
+		got.assign(most, nullptr);
+		return rpcrdma_spare_trim(&spare, got.data(), most);
+	}
+	/* The number of the page that was taken or trimmed as number @i */
+	long page(u32 i) const
+	{
+		return static_cast<char *>(got[i]) - memory;
+	}
+	void open()
+	{
+		rpcrdma_spare_init(&spare, 10);
+		EXPECT_EQ(rpcrdma_spare_provide(&spare, list), nullptr);
+	}
+
+	rpcrdma_spare_pages spare{};
+	char memory[1000];
+	void *list[MOST], *other[MOST];
+	std::vector<void *> got;
+};
+
 /*
  * Many outstanding WRITEs need the pages of several Calls. No page is freed
  * between two of them.
  */
 TEST(CallQueue, PagesAreKeptForTheNextCalls)
 {
-	rpcrdma_spare_pages spare{};
+	spares s;
 
 	/* A connection without a service keeps none. */
-	EXPECT_EQ(rpcrdma_spare_put(&spare, 1), 0u);
-	EXPECT_EQ(rpcrdma_spare_take(&spare, 1), 0u);
+	EXPECT_EQ(rpcrdma_spare_provide(&s.spare, s.list), s.list);
+	EXPECT_EQ(s.put(0, 1), 0u);
+	EXPECT_EQ(s.take(1), 0u);
+	/* Nor does one without memory for the list. */
+	rpcrdma_spare_init(&s.spare, 10);
+	EXPECT_EQ(rpcrdma_spare_provide(&s.spare, nullptr), nullptr);
+	EXPECT_EQ(s.put(0, 1), 0u);
 
-	rpcrdma_spare_init(&spare, 10);
-	EXPECT_EQ(rpcrdma_spare_put(&spare, 10), 10u);
-	EXPECT_FALSE(rpcrdma_spare_is_large(&spare));
-	EXPECT_EQ(rpcrdma_spare_put(&spare, 10 * RPCRDMA_EARLY_CALLS),
+	s.open();
+	/* Two threads have allocated a list. */
+	EXPECT_EQ(rpcrdma_spare_provide(&s.spare, s.other), s.other);
+	EXPECT_EQ(s.put(100, 10), 10u);
+	EXPECT_FALSE(rpcrdma_spare_is_large(&s.spare));
+	EXPECT_EQ(s.put(200, 10 * RPCRDMA_EARLY_CALLS),
 		  10u * (RPCRDMA_EARLY_CALLS - 1));
-	EXPECT_TRUE(rpcrdma_spare_is_large(&spare));
-	EXPECT_EQ(rpcrdma_spare_put(&spare, 1), 0u);
-	EXPECT_EQ(rpcrdma_spare_take(&spare, 3), 3u);
-	EXPECT_EQ(rpcrdma_spare_take(&spare, 1000),
-		  10u * RPCRDMA_EARLY_CALLS - 3);
-	EXPECT_EQ(spare.nr, 0u);
+	EXPECT_TRUE(rpcrdma_spare_is_large(&s.spare));
+	EXPECT_EQ(s.put(0, 1), 0u);
+	EXPECT_EQ(s.take(3), 3u);
+	EXPECT_EQ(s.page(0), 267);
+	EXPECT_EQ(s.page(2), 269);
+	EXPECT_EQ(s.take(1000), 10u * RPCRDMA_EARLY_CALLS - 3);
+	EXPECT_EQ(s.page(0), 100);
+	EXPECT_EQ(s.page(9), 109);
+	EXPECT_EQ(s.page(10), 200);
+	EXPECT_EQ(s.page(76), 266);
+	EXPECT_EQ(s.spare.nr, 0u);
 }
 
 /* Pages that Calls still need are not trimmed; the others are, after a while. */
 TEST(CallQueue, UnusedPagesAreTrimmed)
 {
-	rpcrdma_spare_pages spare{};
+	spares s;
+	u32 nr;
 
-	rpcrdma_spare_init(&spare, 10);
-	EXPECT_EQ(rpcrdma_spare_put(&spare, 50), 50u);
+	s.open();
+	EXPECT_EQ(s.put(0, 50), 50u);
 	/* The pages have just been put. */
-	EXPECT_EQ(rpcrdma_spare_trim(&spare, 100), 0u);
+	EXPECT_EQ(s.trim(100), 0u);
 	/* All but 30 were used meanwhile. */
-	EXPECT_EQ(rpcrdma_spare_take(&spare, 20), 20u);
-	EXPECT_EQ(rpcrdma_spare_put(&spare, 20), 20u);
-	EXPECT_EQ(rpcrdma_spare_trim(&spare, 16), 16u);
-	EXPECT_EQ(rpcrdma_spare_trim(&spare, 16), 14u);
-	EXPECT_EQ(spare.nr, 20u);
+	EXPECT_EQ(s.take(20), 20u);
+	EXPECT_EQ(s.put(30, 20), 20u);
+	EXPECT_EQ(s.trim(16), 16u);
+	EXPECT_EQ(s.page(0), 34);
+	EXPECT_EQ(s.page(15), 49);
+	EXPECT_EQ(s.trim(16), 14u);
+	EXPECT_EQ(s.page(0), 20);
+	EXPECT_EQ(s.page(13), 33);
+	EXPECT_EQ(s.spare.nr, 20u);
 	/* None was used: the pages of one Call stay. */
-	EXPECT_EQ(rpcrdma_spare_trim(&spare, 100), 10u);
-	EXPECT_EQ(rpcrdma_spare_trim(&spare, 100), 0u);
-	EXPECT_FALSE(rpcrdma_spare_is_large(&spare));
-	EXPECT_EQ(rpcrdma_spare_end(&spare), 10u);
-	EXPECT_EQ(rpcrdma_spare_end(&spare), 0u);
+	EXPECT_EQ(s.trim(100), 10u);
+	EXPECT_EQ(s.trim(100), 0u);
+	EXPECT_FALSE(rpcrdma_spare_is_large(&s.spare));
+	EXPECT_EQ(rpcrdma_spare_end(&s.spare, &nr), s.list);
+	EXPECT_EQ(nr, 10u);
+	EXPECT_EQ(s.list[9], &s.memory[9]);
+	EXPECT_EQ(rpcrdma_spare_end(&s.spare, &nr), nullptr);
+	EXPECT_EQ(nr, 0u);
+	/* Threads may still receive Calls of a connection that has ended. */
+	EXPECT_EQ(rpcrdma_spare_provide(&s.spare, s.other), s.other);
+	EXPECT_EQ(s.put(0, 10), 0u);
 }
 
 /* The second of two calls frees no pages that Calls have used. */
 TEST(CallQueue, AFullTrimIsFollowedByAnEmptyOne)
 {
-	rpcrdma_spare_pages spare{};
+	spares s;
 
-	rpcrdma_spare_init(&spare, 10);
-	EXPECT_EQ(rpcrdma_spare_put(&spare, 50), 50u);
-	EXPECT_EQ(rpcrdma_spare_trim(&spare, 100), 0u);
-	EXPECT_EQ(rpcrdma_spare_take(&spare, 34), 34u);
-	EXPECT_EQ(rpcrdma_spare_put(&spare, 34), 34u);
-	EXPECT_EQ(rpcrdma_spare_trim(&spare, 16), 16u);
-	EXPECT_EQ(rpcrdma_spare_trim(&spare, 16), 0u);
-	EXPECT_EQ(spare.nr, 34u);
+	s.open();
+	EXPECT_EQ(s.put(0, 50), 50u);
+	EXPECT_EQ(s.trim(100), 0u);
+	EXPECT_EQ(s.take(34), 34u);
+	EXPECT_EQ(s.put(16, 34), 34u);
+	EXPECT_EQ(s.trim(16), 16u);
+	EXPECT_EQ(s.trim(16), 0u);
+	EXPECT_EQ(s.spare.nr, 34u);
 }
 
 /* The Replies in progress count, and that to the Call which would be next. */

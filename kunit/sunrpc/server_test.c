@@ -248,9 +248,8 @@ static struct server_live *server_live_open(struct kunit *test)
 	conn = &live->conn;
 	spin_lock_init(&conn->lock);
 	rpcrdma_calls_init(&conn->queue, PAGE_SIZE, RPCRDMA_SVC_MIN_HEAD);
-	rpcrdma_svc_spare_init(conn);
+	rpcrdma_svc_spare_init(conn, SERVER_PAGES);
 	rpcrdma_calls_serve(&conn->queue, SERVER_PAGES * PAGE_SIZE);
-	rpcrdma_spare_init(&conn->nr_spare, SERVER_PAGES);
 	svc_xprt_init(&init_net, &server_live_class, &conn->xprt, &live->serv);
 	conn->pending.stage = RPCRDMA_PENDING_ACCEPTED;
 	rpcrdma_pending_conn_served(&conn->pending, false);

@@ -42,8 +42,7 @@ struct rpcrdma_svc_conn {
 
 	spinlock_t		lock;		/* protects the following */
 	struct rpcrdma_call_queue queue;	/* the engine's */
-	struct page		**spare;	/* pages to pull into, or NULL */
-	struct rpcrdma_spare_pages nr_spare;	/* the engine's */
+	struct rpcrdma_spare_pages spare;	/* the engine's: to pull into */
 	struct delayed_work	spare_work;
 	struct rpcrdma_pending_conn pending;	/* the engine's: its owner */
 };
@@ -107,7 +106,7 @@ struct rpcrdma_svc_call *rpcrdma_svc_call_alloc(struct rpcrdma_recv *rv, u32 nr,
  * has fewer.
  */
 bool rpcrdma_svc_swap_pages(struct rpcrdma_recv *rv, struct svc_rqst *rqstp);
-void rpcrdma_svc_spare_init(struct rpcrdma_svc_conn *conn);
+void rpcrdma_svc_spare_init(struct rpcrdma_svc_conn *conn, u32 pages);
 /* Free the spare pages, after the last Call has been pulled. */
 void rpcrdma_svc_spare_free(struct rpcrdma_svc_conn *conn);
 

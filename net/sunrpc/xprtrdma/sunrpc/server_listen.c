@@ -238,7 +238,7 @@ static int rpcrdma_svc_incoming(void *priv, struct rpcrdma_ep *ep)
 	conn->listener = l;
 	spin_lock_init(&conn->lock);
 	rpcrdma_calls_init(&conn->queue, PAGE_SIZE, RPCRDMA_SVC_MIN_HEAD);
-	rpcrdma_svc_spare_init(conn);
+	rpcrdma_svc_spare_init(conn, l->xprt.xpt_server->sv_max_mesg >> PAGE_SHIFT);
 
 	ep->ops = &rpcrdma_svc_ep_ops;
 	ep->priv = conn;
@@ -277,7 +277,7 @@ static struct svc_xprt *rpcrdma_svc_publish(struct rpcrdma_svc_conn *conn,
 {
 	struct svc_xprt *xprt = &conn->xprt;
 	struct sockaddr *sa;
-	u32 todo, pages;
+	u32 todo;
 
 	/*
 	 * Leaves XPT_BUSY set: until sunrpc owns the svc_xprt, flags only accumulate.
@@ -300,9 +300,8 @@ static struct svc_xprt *rpcrdma_svc_publish(struct rpcrdma_svc_conn *conn,
 
 	spin_lock(&conn->lock);
 	/* Upcalls may run after the end of the service, so copy the limit. */
-	pages = listener->xpt_server->sv_max_mesg >> PAGE_SHIFT;
-	rpcrdma_calls_serve(&conn->queue, (u64)pages << PAGE_SHIFT);
-	rpcrdma_spare_init(&conn->nr_spare, pages);
+	rpcrdma_calls_serve(&conn->queue,
+			    listener->xpt_server->sv_max_mesg & PAGE_MASK);
 	todo = rpcrdma_pending_conn_served(&conn->pending,
 					   rpcrdma_calls_any(&conn->queue));
 	if (todo & RPCRDMA_PENDING_DATA)

@@ -111,28 +111,15 @@ void rpcrdma_port_call_free(struct rpcrdma_recv *rv)
 /* Allocate the array of spare pages, if possible. Called by a service thread. */
 static void rpcrdma_svc_spare_alloc(struct rpcrdma_svc_conn *conn)
 {
-	struct page **spare;
+	void **spare;
 
-	if (likely(READ_ONCE(conn->spare)))
+	if (likely(READ_ONCE(conn->spare.pages)))
 		return;
-	spare = kvmalloc_array(conn->nr_spare.most, sizeof(*spare), GFP_KERNEL);
-	spin_lock(&conn->lock);
-	if (!conn->spare && !rpcrdma_pending_conn_gone(&conn->pending))
-		swap(conn->spare, spare);
-	spin_unlock(&conn->lock);
+	spare = kvmalloc_array(READ_ONCE(conn->spare.most), sizeof(*spare),
+			       GFP_KERNEL);
+	spare = rpcrdma_locked(&conn->lock,
+			       rpcrdma_spare_provide(&conn->spare, spare));
 	kvfree(spare);
-}
-
-/* Use up to @want spare pages for @call. Return their number. Caller holds conn->lock. */
-static u32 rpcrdma_svc_spare_take(struct rpcrdma_svc_conn *conn,
-				  struct rpcrdma_svc_call *call, u32 want)
-{
-	u32 nr = rpcrdma_spare_take(&conn->nr_spare, want);
-
-	if (nr)
-		memcpy(call->pages, conn->spare + conn->nr_spare.nr,
-		       nr * sizeof(*call->pages));
-	return nr;
 }
 
 /* Free the pages that no Call has needed since the last time. */
@@ -141,42 +128,37 @@ static void rpcrdma_svc_spare_trim(struct work_struct *work)
 	struct rpcrdma_svc_conn *conn =
 		container_of(to_delayed_work(work), struct rpcrdma_svc_conn,
 			     spare_work);
-	struct page *pages[RPCRDMA_SVC_TRIM];
+	void *pages[RPCRDMA_SVC_TRIM];
 	bool more;
 	u32 nr;
 
 	do {
 		spin_lock(&conn->lock);
-		nr = rpcrdma_spare_trim(&conn->nr_spare, ARRAY_SIZE(pages));
-		if (nr)
-			memcpy(pages, conn->spare + conn->nr_spare.nr,
-			       nr * sizeof(*pages));
-		more = rpcrdma_spare_is_large(&conn->nr_spare);
+		nr = rpcrdma_spare_trim(&conn->spare, pages, ARRAY_SIZE(pages));
+		more = rpcrdma_spare_is_large(&conn->spare);
 		spin_unlock(&conn->lock);
-		release_pages(pages, nr);
+		release_pages((struct page **)pages, nr);
 	} while (nr == ARRAY_SIZE(pages));
 	if (more)
 		queue_delayed_work(rpcrdma_svc_wq, &conn->spare_work,
 				   RPCRDMA_SVC_TRIM_DELAY);
 }
 
-void rpcrdma_svc_spare_init(struct rpcrdma_svc_conn *conn)
+void rpcrdma_svc_spare_init(struct rpcrdma_svc_conn *conn, u32 pages)
 {
+	rpcrdma_spare_init(&conn->spare, pages);
 	INIT_DELAYED_WORK(&conn->spare_work, rpcrdma_svc_spare_trim);
 }
 
 void rpcrdma_svc_spare_free(struct rpcrdma_svc_conn *conn)
 {
-	struct page **spare;
+	void **spare;
 	u32 nr;
 
-	spin_lock(&conn->lock);
-	spare = conn->spare;
-	nr = rpcrdma_spare_end(&conn->nr_spare);
-	conn->spare = NULL;
-	spin_unlock(&conn->lock);
+	spare = rpcrdma_locked(&conn->lock,
+			       rpcrdma_spare_end(&conn->spare, &nr));
 	if (nr)
-		release_pages(spare, nr);
+		release_pages((struct page **)spare, nr);
 	kvfree(spare);
 }
 
@@ -199,20 +181,16 @@ bool rpcrdma_svc_swap_pages(struct rpcrdma_recv *rv, struct svc_rqst *rqstp)
 	struct rpcrdma_svc_conn *conn = rpcrdma_svc_conn_of(rv->core);
 	struct rpcrdma_svc_call *call = rv->priv;
 	struct page **pages = rqstp->rq_pages;
-	u32 nr = call->nr_pages, kept = 0;
-	bool large = false;
+	u32 nr = call->nr_pages, kept;
+	bool large;
 
 	if (unlikely(nr > rpcrdma_rqst_arg_pages(rqstp)))
 		return false;
 	rpcrdma_svc_spare_alloc(conn);
 	spin_lock(&conn->lock);
 	rpcrdma_calls_early_end(&conn->queue, &rv->queued);
-	if (likely(conn->spare)) {
-		kept = rpcrdma_spare_put(&conn->nr_spare, nr);
-		memcpy(conn->spare + conn->nr_spare.nr - kept, pages,
-		       kept * sizeof(*pages));
-		large = rpcrdma_spare_is_large(&conn->nr_spare);
-	}
+	kept = rpcrdma_spare_put(&conn->spare, (void **)pages, nr);
+	large = rpcrdma_spare_is_large(&conn->spare);
 	spin_unlock(&conn->lock);
 	if (large && !delayed_work_pending(&conn->spare_work))
 		queue_delayed_work(rpcrdma_svc_wq, &conn->spare_work,
@@ -252,7 +230,7 @@ static int rpcrdma_svc_early_pages(struct rpcrdma_svc_conn *conn,
 				    rpcrdma_svc_early_room, conn);
 	if (early) {
 		call->held = nr << PAGE_SHIFT;
-		spare = rpcrdma_svc_spare_take(conn, call, nr);
+		spare = rpcrdma_spare_take(&conn->spare, (void **)call->pages, nr);
 	}
 	spin_unlock(&conn->lock);
 
@@ -279,9 +257,9 @@ static int rpcrdma_svc_take_pages(struct rpcrdma_svc_conn *conn,
 	call = rpcrdma_svc_call_alloc(rv, nr, GFP_KERNEL);
 	if (!call)
 		return -ENOMEM;
-	spin_lock(&conn->lock);
-	spare = rpcrdma_svc_spare_take(conn, call, nr);
-	spin_unlock(&conn->lock);
+	spare = rpcrdma_locked(&conn->lock,
+			       rpcrdma_spare_take(&conn->spare,
+						  (void **)call->pages, nr));
 	call->nr_pages = nr;
 	nr -= spare;
 	memcpy(call->pages + spare, rqstp->rq_pages, nr * sizeof(*call->pages));
