@@ -135,8 +135,8 @@ TEST(Queues, TheDeviceBoundsThem)
 					.client = client,
 					.version_low = version,
 				};
-				const rpcrdma_queue_limits most = { wrs, 100,
-								    1 };
+				const rpcrdma_queue_limits most = { wrs, 100, 1,
+								    32 };
 				rpcrdma_queues queues;
 
 				rpcrdma_load_fit(&load, wrs);
