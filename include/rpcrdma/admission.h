@@ -187,18 +187,6 @@ rpcrdma_pending_conn_known(const struct rpcrdma_pending_conn *pending)
 }
 
 /**
- * rpcrdma_pending_conn_gone() - check if the service has a connection that has ended
- * @pending: pending connection
- *
- * Return: true if so.
- */
-static inline bool
-rpcrdma_pending_conn_gone(const struct rpcrdma_pending_conn *pending)
-{
-	return pending->stage == RPCRDMA_PENDING_GONE;
-}
-
-/**
  * rpcrdma_admission_gone() - report that the connection has ended, and uses nothing on
  *	the device
  * @all: NULL after it was accepted
