@@ -23,7 +23,7 @@ enum rpcrdma_auth_source {
 	RPCRDMA_AUTH_OF_HOST,		/* of the host; there always is one */
 };
 
-/* What the host provides for a handshake */
+/* The host's part of a handshake */
 struct rpcrdma_auth_host {
 	u8	nonce[RPCRDMA_AUTH_NONCE];	/* cryptographic random numbers */
 	u32	hashes;			/* mask of hashes that it can compute */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What kunit.ko has in place of the module loader's search for suites */
+/* The functions of kunit.ko that replace the module loader's search for suites */
 #ifndef RPCRDMA_RUN_H
 #define RPCRDMA_RUN_H
 

@@ -11,7 +11,7 @@
 namespace
 {
 
-/* What the host finds, and what it was asked */
+/* The results of the host's look-ups, and the sources that it was asked for */
 struct keyring {
 	std::map<rpcrdma_auth_source, std::string> identities;
 	std::map<rpcrdma_auth_source, int> errors;

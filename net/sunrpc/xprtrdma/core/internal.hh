@@ -58,8 +58,8 @@ enum {
 	E_TIMEDOUT = 110,
 	E_CONNREFUSED = 111,
 	E_HOSTUNREACH = 113,
-	E_NOKEY = 126,
 	E_REMOTEIO = 121,
+	E_NOKEY = 126,
 };
 
 /* Messages of the window that a Call leaves to Replies (WP 3) */

@@ -34,10 +34,10 @@
  *
  * alloc_policy() decides what a lack of memory means. Until the first Receives are
  * posted, all together, the inline thresholds are reduced, to FEWER_OCTETS and then to the
- * default, and smaller Receives are allocated. If there is no memory for the smallest ones, or for
- * those of a client's Calls of version 1, the connection is closed. Otherwise the window
- * is as large as the Receives permit, and no others are allocated until it would grow
- * again.
+ * default, and smaller Receives are allocated. If there is no memory for the smallest ones,
+ * or for those of a client's Calls of version 1, the connection is closed. Otherwise the
+ * window is as large as the Receives permit, and no others are allocated until it would
+ * grow again.
  *
  * Locking
  *
