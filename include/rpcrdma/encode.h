@@ -86,12 +86,14 @@ struct rpcrdma_fragment {
  * @conn: connection
  * @lists: chunk lists of the last message
  * @left: bytes of the payload that were not sent yet
+ * @room: bytes of the message, at most; at least RPCRDMA_SMALL_SEND
  *
- * Return: the next message.
+ * Return: the next message. Its payload is 0 only if @room is too small for the chunk
+ * lists, and all the rest has to be sent with them.
  */
 struct rpcrdma_fragment rpcrdma_next_fragment(const struct rpcrdma_conn *conn,
 					      const struct rpcrdma_lists *lists,
-					      u32 left);
+					      u32 left, u32 room);
 
 #ifdef __cplusplus
 }

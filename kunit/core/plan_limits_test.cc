@@ -149,7 +149,7 @@ TEST(PlanCall, AlwaysWithinLimits)
 			ASSERT_LE(left, limits.continued);
 			do {
 				const auto [part, rest] = rpcrdma_next_fragment(
-					&e->conn, &lists, left);
+					&e->conn, &lists, left, ~0u);
 
 				more = rest;
 				ASSERT_GE(part, 4u);
@@ -188,7 +188,7 @@ TEST(NextPart, AroundTheBoundaries)
 
 			do {
 				const auto [part, rest] = rpcrdma_next_fragment(
-					&e->conn, &lists, left);
+					&e->conn, &lists, left, ~0u);
 
 				more = rest;
 				ASSERT_TRUE(part >= 4 && part <= left);

@@ -168,7 +168,8 @@ bool sim::send_one(side s, outgoing &out)
 		const u32 left =
 			static_cast<u32>(out.payload.size()) - out.sent;
 
-		const auto next = rpcrdma_next_fragment(&me.conn, lists, left);
+		const auto next =
+			rpcrdma_next_fragment(&me.conn, lists, left, ~0u);
 
 		part = next.octets;
 		more = next.more;

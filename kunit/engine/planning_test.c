@@ -156,7 +156,7 @@ static void planning_parts(struct kunit *test)
 
 		do {
 			part = rpcrdma_next_fragment(&f->client.conn, NULL,
-						     left);
+						     left, ~0u);
 			KUNIT_ASSERT_LE(test, part.octets, left);
 			header = rpcrdma_encode_header(
 				&f->client.conn, f->buf, sizeof(f->buf), XID,

@@ -81,6 +81,11 @@ rpcrdma_send *rpcrdma_port_send(rpcrdma_ep_core *, u32 number)
 void *rpcrdma_port_buffer(rpcrdma_ep_core *, u32 size, enum rpcrdma_buffer_need,
 			  u64 *addr)
 {
+	if (size > the_host->largest) {
+		if (!the_host->large)
+			return nullptr;
+		the_host->large--;
+	}
 	*addr = 0;
 	the_host->buffers.push_back(std::make_unique<u8[]>(size));
 	return the_host->buffers.back().get();

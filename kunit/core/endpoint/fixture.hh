@@ -27,6 +27,8 @@ struct host {
 	u32 posted = 0; /* Sends */
 	const char *closing = nullptr;
 	u32 refused = 0; /* queue pairs that the device cannot create */
+	/* Buffers larger than @largest of which there are no more than @large */
+	u32 largest = ~0u, large = 0;
 	std::vector<rpcrdma_send> sends = std::vector<rpcrdma_send>(256);
 	std::vector<std::unique_ptr<u8[]>> buffers;
 };

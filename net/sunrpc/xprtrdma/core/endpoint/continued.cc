@@ -23,10 +23,10 @@
  * Errors
  *
  * A Call that cannot begin is refused with an errno, and the caller keeps the stream.
- * If the next message of a stream gets no buffer, or is refused by the device, the
- * connection is closed, because the peer waits for the rest of a message that it has
- * begun to receive. The connection is closed, too, if a Reply needs more Work Requests
- * than the Send Queue has.
+ * If memory is short, the messages of a stream are shorter. If the next one gets no
+ * buffer at all, or is refused by the device, the connection is closed, because the peer
+ * waits for the rest of a message that it has begun to receive. The connection is closed,
+ * too, if a Reply needs more Work Requests than the Send Queue has.
  *
  * Locking
  *
@@ -78,13 +78,35 @@ int queue_continued(rpcrdma_ep_core *core, rpcrdma_stream *st,
 	return -E_NOTCONN;
 }
 
+/*
+ * Return a context for the next message of @st, which is stored in @part, or null if memory
+ * is short.
+ */
+rpcrdma_send *begin_part(rpcrdma_ep_core *core, const rpcrdma_stream *st,
+			 rpcrdma_fragment *part)
+{
+	rpcrdma_send *s = pop_send_for_part(core);
+
+	if (!s) [[unlikely]]
+		return nullptr;
+	*part = rpcrdma_next_fragment(&core->conn, &st->lists,
+				      st->len - st->sent, s->size);
+	if (!part->octets) [[unlikely]] {
+		release_send(core, s);
+		return nullptr;
+	}
+	/* The account has counted it as the last one, but another one follows. */
+	if (part->more && !next_part(core, st).more) [[unlikely]]
+		rpcrdma_sq_enqueue_message(&core->sq);
+	return s;
+}
+
 } // namespace
 
 bool post_part(rpcrdma_ep_core *core, rpcrdma_stream *st, const list_head *mrs)
 {
-	rpcrdma_send *s =
-		pop_send_with_room(core, rpcrdma_conn_send_octets(&core->conn));
 	rpcrdma_fragment part;
+	rpcrdma_send *s = begin_part(core, st, &part);
 
 	if (!s) [[unlikely]] {
 		/*
@@ -95,7 +117,6 @@ bool post_part(rpcrdma_ep_core *core, rpcrdma_stream *st, const list_head *mrs)
 		list_push_front(&st->work.list, &core->messages);
 		return false;
 	}
-	part = next_part(core, st);
 	s->header_len = rpcrdma_encode_rpc(&core->conn, s->buf, s->size,
 					   st->kind, RPCRDMA_CONTINUED, st->xid,
 					   part.more,

@@ -132,6 +132,12 @@ pop_send(rpcrdma_ep_core *core)
  */
 rpcrdma_send *pop_send_with_room(rpcrdma_ep_core *core, u32 octets);
 
+/*
+ * Return a context for a message of a continued one. If memory is short, its buffer is
+ * smaller than usual. Return null if there is none of RPCRDMA_SMALL_SEND bytes.
+ */
+rpcrdma_send *pop_send_for_part(rpcrdma_ep_core *core);
+
 /* Return the number of MRs in @mrs, which may be null. */
 [[gnu::always_inline]] static inline u32 count_mrs(const list_head *mrs)
 {
@@ -318,12 +324,12 @@ int call_status(rpcrdma_ep_core *core, enum rpcrdma_sq_answer may);
  */
 bool queue_reply(rpcrdma_ep_core *core, rpcrdma_work *reply, u32 nr_wrs);
 
-/* Return the next message of the continued sequence @st. */
+/* Return the next message of the continued sequence @st, if it gets a large buffer. */
 static inline rpcrdma_fragment next_part(const rpcrdma_ep_core *core,
 					 const rpcrdma_stream *st)
 {
 	return rpcrdma_next_fragment(&core->conn, &st->lists,
-				     st->len - st->sent);
+				     st->len - st->sent, ~0u);
 }
 
 /*

@@ -27,8 +27,10 @@
  * If no buffer can be allocated without long retries, a context that its user owns gets
  * the buffer of a free context, and for a message that is built under the lock another
  * context is used. A server that has none allocates a buffer of the message's size,
- * however long that takes. If no free buffer is large enough, the message is not sent: the
- * caller of a Call retries it later, and a message that cannot wait closes the connection.
+ * however long that takes. A message of a continued one becomes shorter instead, as short
+ * as a page or a control message. If no free buffer is large enough, the message is not
+ * sent: the caller of a Call retries it later, and a message that cannot wait closes the
+ * connection.
  *
  * Locking
  *
@@ -198,28 +200,12 @@ bool find_buffer(rpcrdma_send *s, u32 size, u32 octets)
 		new_buffer(s, octets, RPCRDMA_BUFFER_NEEDED));
 }
 
-} // namespace
-
-rpcrdma_send *make_send(rpcrdma_ep_core *core)
-{
-	const u32 number = core->sends_made++;
-	rpcrdma_send *s = rpcrdma_port_send(core, number);
-	rpcrdma_chain *chain = s->work.chain;
-
-	*s = {};
-	list_init(&s->work.list);
-	s->work.chain = chain;
-	s->core = core;
-	s->number = number;
-	make_bare(s);
-	return s;
-}
-
 /*
- * If the allocation fails, return a context that already has a buffer of that size. On
- * most connections there is one.
+ * Return a context with space for @octets bytes, which the account already counts as used,
+ * or null. If the allocation fails, use a context that already has a buffer of that size.
+ * On most connections there is one.
  */
-rpcrdma_send *pop_send_with_room(rpcrdma_ep_core *core, u32 octets)
+rpcrdma_send *find_room(rpcrdma_ep_core *core, u32 octets)
 {
 	rpcrdma_send *s = pop_send(core);
 	void *buf;
@@ -246,8 +232,44 @@ rpcrdma_send *pop_send_with_room(rpcrdma_ep_core *core, u32 octets)
 			return s;
 		push_send(core, s);
 	}
-	rpcrdma_sq_give(&core->sq);
 	return nullptr;
+}
+
+} // namespace
+
+rpcrdma_send *make_send(rpcrdma_ep_core *core)
+{
+	const u32 number = core->sends_made++;
+	rpcrdma_send *s = rpcrdma_port_send(core, number);
+	rpcrdma_chain *chain = s->work.chain;
+
+	*s = {};
+	list_init(&s->work.list);
+	s->work.chain = chain;
+	s->core = core;
+	s->number = number;
+	make_bare(s);
+	return s;
+}
+
+rpcrdma_send *pop_send_with_room(rpcrdma_ep_core *core, u32 octets)
+{
+	rpcrdma_send *s = find_room(core, octets);
+
+	if (!s) [[unlikely]]
+		rpcrdma_sq_give(&core->sq);
+	return s;
+}
+
+/* Contiguous pages may not be available for long, and the rest of a message cannot wait. */
+rpcrdma_send *pop_send_for_part(rpcrdma_ep_core *core)
+{
+	const u32 octets = rpcrdma_conn_send_octets(&core->conn);
+	rpcrdma_send *s = find_room(core, octets);
+
+	if (!s) [[unlikely]]
+		s = find_room(core, min_u32(octets, core->page_size));
+	return s ? s : pop_send_with_room(core, RPCRDMA_SMALL_SEND);
 }
 
 /*

@@ -478,21 +478,22 @@ int rpcrdma_plan_call(const struct rpcrdma_conn *conn,
  */
 struct rpcrdma_fragment rpcrdma_next_fragment(const struct rpcrdma_conn *conn,
 					      const struct rpcrdma_lists *lists,
-					      u32 left)
+					      u32 left, u32 room)
 {
-	const struct rpcrdma_conn_limits limits = rpcrdma_conn_limits(conn);
 	u32 header, part;
 
+	room = min_u32(room, rpcrdma_conn_limits(conn).send_inline);
 	header = header_octets(conn, lists);
-	if (header <= limits.send_inline && left <= limits.send_inline - header)
+	if (header <= room && left <= room - header)
 		return { .octets = left, .more = false };
 
 	/*
 	 * With many chunks in its header the last message may hold less than
 	 * the others, and still needs some payload. Plans ensure that it has
-	 * space for MIN_LAST_PART bytes, so that more is left now.
+	 * space for MIN_LAST_PART bytes, so that more is left now, unless @room is
+	 * less than planned.
 	 */
-	part = limits.send_inline - header_octets(conn, nullptr);
+	part = room - header_octets(conn, nullptr);
 	part = min_u32(part, left - static_cast<u32>(sizeof(u32))) & ~3u;
 	return { .octets = part, .more = true };
 }
