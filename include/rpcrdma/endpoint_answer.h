@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
  * The Requester: Replies and ERRORs that an RPC waits for, in answers.cc. "Host": see
- * endpoint_send.h. The host finds the RPC and claims it; what follows is here.
+ * endpoint_send.h.
  */
 #ifndef RPCRDMA_ENDPOINT_ANSWER_H
 #define RPCRDMA_ENDPOINT_ANSWER_H
@@ -35,44 +35,39 @@ struct rpcrdma_rpc {
 	bool bad_reply;
 };
 
+/* The RPCs of a transport: the host's */
+struct rpcrdma_requester;
+
+/* The claim of an RPC. @rpc: undefined if @how is RPCRDMA_CLAIMED_NOT */
+struct rpcrdma_claim {
+	struct rpcrdma_rpc *rpc;
+	enum rpcrdma_claimed how;
+};
+
 /**
- * rpcrdma_core_rpc_reply() - process a Reply whose RPC is claimed
- * @core: connection that the Reply has arrived on
- * @rpc: for which rpcrdma_xact_claim_reply() returned CLAIMED
- * @rv: the Reply, consumed
- * @bad: verdict BAD_REPLY
- * @layout: memory of the Reply
+ * rpcrdma_core_answer() - process a Reply, good or bad, or an ERROR
+ * @r: RPCs, one of which may wait for it
+ * @rv: the message, consumed
  *
  * The RPC completes, its Call is sent again, or it is left to the next connection, when
- * the peer cannot access its memory any more: before or after this returns.
+ * the peer cannot access its memory any more: before or after this returns. A message
+ * that no RPC waits for is dropped, with a DONE if it is a Reply that is to be pulled.
  * Context: process context, no lock held.
  */
-void rpcrdma_core_rpc_reply(struct rpcrdma_ep_core *core,
-			    struct rpcrdma_rpc *rpc, struct rpcrdma_recv *rv,
-			    bool bad, const struct rpcrdma_buf_layout *layout);
+void rpcrdma_core_answer(struct rpcrdma_requester *r, struct rpcrdma_recv *rv);
 
 /**
- * rpcrdma_core_rpc_error() - process an ERROR whose RPC is claimed
- * @core: connection that the ERROR has arrived on
- * @rpc: claimed by rpcrdma_xact_claim()
- * @rv: the ERROR, consumed
+ * rpcrdma_core_rpc_claim() - claim an RPC for a Reply or an ERROR
+ * @rpc: RPC with the xid of the message
+ * @rv: the message
+ * @head: bytes of the head iovec
  *
- * If there is another form for the Call, it is sent again; otherwise the RPC ends.
- * Context: process context, no lock held.
+ * Context: as for rpcrdma_port_rpc_claim(), which calls this.
+ * Return: as rpcrdma_xact_claim_reply() does; never CLAIMED_LAST for an ERROR.
  */
-void rpcrdma_core_rpc_error(struct rpcrdma_ep_core *core,
-			    struct rpcrdma_rpc *rpc, struct rpcrdma_recv *rv);
-
-/**
- * rpcrdma_core_rpc_stray() - drop a Reply for which no RPC waits (any more)
- * @core: connection
- * @rv: the Reply, consumed
- * @bad: verdict BAD_REPLY
- *
- * Context: process context, no lock held.
- */
-void rpcrdma_core_rpc_stray(struct rpcrdma_ep_core *core,
-			    struct rpcrdma_recv *rv, bool bad);
+enum rpcrdma_claimed rpcrdma_core_rpc_claim(struct rpcrdma_rpc *rpc,
+					    const struct rpcrdma_recv *rv,
+					    u32 head);
 
 /**
  * rpcrdma_core_rpc_pulled() - report that the Reads of rpcrdma_port_rpc_reads() have

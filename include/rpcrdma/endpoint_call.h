@@ -7,7 +7,7 @@
 #ifndef RPCRDMA_ENDPOINT_CALL_H
 #define RPCRDMA_ENDPOINT_CALL_H
 
-#include "endpoint_receive.h"
+#include "endpoint_answer.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -108,22 +108,18 @@ void rpcrdma_core_callback(struct rpcrdma_ep_core *core, struct rpcrdma_recv *rv
 
 /**
  * rpcrdma_core_client_dispatch() - process a message that a client received
- * @core: connection
+ * @r: RPCs of the client
  * @rv: the message, consumed
- * @response: processes a Reply, or an ERROR about a Call of this end, and consumes it
  *
- * Inline, so that @response can be, too.
  * Context: as for rpcrdma_core_callback().
  */
-static inline void
-rpcrdma_core_client_dispatch(struct rpcrdma_ep_core *core, struct rpcrdma_recv *rv,
-			     void (*response)(struct rpcrdma_ep_core *core,
-					      struct rpcrdma_recv *rv))
+static inline void rpcrdma_core_client_dispatch(struct rpcrdma_requester *r,
+						struct rpcrdma_recv *rv)
 {
 	if (__builtin_expect(rv->verdict == RPCRDMA_RX_CALL, 0))
-		rpcrdma_core_callback(core, rv);
+		rpcrdma_core_callback(rv->core, rv);
 	else
-		response(core, rv);
+		rpcrdma_core_answer(r, rv);
 }
 
 #ifdef __cplusplus

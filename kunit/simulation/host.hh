@@ -16,6 +16,10 @@
 
 #include "endpoint.hh"
 
+/* Base of the host, which has the RPCs */
+struct rpcrdma_requester {
+};
+
 namespace simulation
 {
 
@@ -172,7 +176,7 @@ struct service_queue {
 
 class surroundings;
 
-class host : public upcalls, public actor
+class host : public upcalls, public actor, public rpcrdma_requester
 {
 public:
 	host(world &w, surroundings &net, bool client);
@@ -206,6 +210,8 @@ public:
 	void act(u32 what, u64 arg) override;
 
 	/* Called for the core, in replies.cc and requester.cc */
+	rpcrdma_claim claim(const rpcrdma_recv &rv);
+	rpcrdma_buf_layout layout(const rpc *task) const;
 	void report(rpc *task, const rpcrdma_actions &s);
 	int reads(rpc *task, endpoint &from, const rpcrdma_recv &rv,
 		  rpcrdma_transfer **t);
@@ -226,8 +232,6 @@ public:
 		       const rpcrdma_call_plan &plan, u8 *to);
 
 	/* Called for the core, in service_port.cc */
-	void reply(endpoint &ep, received *rv);
-	void error(endpoint &ep, received *rv);
 	service_queue &queue_of(endpoint &from);
 	void queued(service_queue &q);
 	void starve(service_queue &q);

@@ -37,53 +37,37 @@ static rpcrdma_buf_layout layout_of(const spec &what)
 	return { what.reply_max, 0, 0 };
 }
 
-void host::reply(endpoint &from, received *rv)
+rpcrdma_buf_layout host::layout(const rpc *task) const
 {
-	const bool bad = rv->verdict == RPCRDMA_RX_BAD_REPLY;
-	rpcrdma_claimed claimed = RPCRDMA_CLAIMED_NOT;
-	rpcrdma_buf_layout layout;
-	rpc *task = find(rv->rx.xid);
+	return layout_of(task->what);
+}
 
-	if (task) {
-		layout = layout_of(task->what);
-		claimed = rpcrdma_xact_claim_reply(&task->x, &from.conn,
-						   &rv->rx, bad, rv->inv_handle,
-						   layout.head);
-	}
-	if (claimed == RPCRDMA_CLAIMED_NOT) {
-		rpcrdma_core_rpc_stray(&from, rv, bad);
-		return;
-	}
+rpcrdma_claim host::claim(const rpcrdma_recv &rv)
+{
+	rpc *task = find(rv.rx.xid);
+	enum rpcrdma_claimed how = RPCRDMA_CLAIMED_NOT;
+
+	if (task)
+		how = rpcrdma_core_rpc_claim(task, &rv,
+					     layout_of(task->what).head);
+	if (how == RPCRDMA_CLAIMED_NOT)
+		return { nullptr, how };
 	task->pinned = true;
 	if (client_)
 		net_.reset_backoff();
 	for (u32 i = 0; i < std::size(task->written); i++)
-		task->written[i] = i < rv->rx.lists.nr_writes ?
-					   rv->rx.lists.writes[i].length :
+		task->written[i] = i < rv.rx.lists.nr_writes ?
+					   rv.rx.lists.writes[i].length :
 					   0;
-	if (claimed == RPCRDMA_CLAIMED_LAST) {
-		const std::vector<u8> whole(rv->data(),
-					    rv->data() + rv->payload_len);
+	if (how == RPCRDMA_CLAIMED_LAST) {
+		const auto *from = static_cast<const u8 *>(rv.payload);
+		const std::vector<u8> whole(from, from + rv.payload_len);
 
-		from.put(rv);
 		answered(task, task->what.reply_pieces > 1 ?
 				       with_items(task, whole) :
 				       whole);
-		return;
 	}
-	rpcrdma_core_rpc_reply(&from, task, rv, bad, &layout);
-}
-
-void host::error(endpoint &from, received *rv)
-{
-	rpc *task = find(rv->rx.xid);
-
-	if (!task || !rpcrdma_xact_claim(&task->x, &from.conn)) {
-		from.put(rv);
-		return;
-	}
-	task->pinned = true;
-	rpcrdma_core_rpc_error(&from, task, rv);
+	return { task, how };
 }
 
 void host::learn(const rpc *task, const rpcrdma_rx &rx,
@@ -410,4 +394,18 @@ void rpcrdma_port_rpc_again(struct rpcrdma_rpc *called)
 void rpcrdma_port_rpc_leave(struct rpcrdma_rpc *called)
 {
 	task_of(called)->owner->unpin(task_of(called));
+}
+
+struct rpcrdma_claim rpcrdma_port_rpc_claim(struct rpcrdma_requester *r,
+					    const struct rpcrdma_recv *rv)
+{
+	return static_cast<host *>(r)->claim(*rv);
+}
+
+void rpcrdma_port_rpc_layout(const struct rpcrdma_rpc *called,
+			     struct rpcrdma_buf_layout *layout)
+{
+	const auto *task = static_cast<const rpc *>(called);
+
+	*layout = task->owner->layout(task);
 }

@@ -139,7 +139,7 @@ void host::poll(endpoint &from)
 		return;
 	}
 	while (received *rv = from.next_message(&batch))
-		rpcrdma_core_client_dispatch(&from, rv, rpcrdma_port_response);
+		rpcrdma_core_client_dispatch(this, rv);
 }
 
 /* A Call was queued. */

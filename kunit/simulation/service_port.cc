@@ -29,10 +29,7 @@ struct rpcrdma_recv *rpcrdma_port_message(struct rpcrdma_poll *poll)
 void rpcrdma_port_response(struct rpcrdma_ep_core *core,
 			   struct rpcrdma_recv *rv)
 {
-	if (rv->verdict == RPCRDMA_RX_ERROR)
-		host_of(core).error(of(core), own(rv));
-	else
-		host_of(core).reply(of(core), own(rv));
+	rpcrdma_core_answer(&host_of(core), rv);
 }
 
 struct rpcrdma_call_queue *rpcrdma_port_lock_calls(struct rpcrdma_ep_core *core)

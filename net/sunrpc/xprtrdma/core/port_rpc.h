@@ -125,7 +125,33 @@ struct rpcrdma_stream *rpcrdma_port_call_stream(struct rpcrdma_ep_core *core,
 void rpcrdma_port_call_copy(struct rpcrdma_ep_core *core, struct rpcrdma_rpc *rpc,
 			    const struct rpcrdma_call_plan *plan, void *to);
 
-/* ---- Replies and ERRORs: the RPC is claimed ---- */
+/* ---- Replies and ERRORs ---- */
+
+/**
+ * rpcrdma_port_rpc_claim - look up the RPC that a Reply or an ERROR is for, and claim it
+ * @r: RPCs
+ * @rv: the message
+ *
+ * The host calls rpcrdma_core_rpc_claim() in a section that excludes the end of the RPC's
+ * task, and holds the RPC until the claim ends. For RPCRDMA_CLAIMED_LAST, it copies the
+ * payload to the head and completes the RPC, which ends the claim.
+ * Context: no lock held.
+ * Return: the RPC, and what rpcrdma_core_rpc_claim() has returned.
+ */
+struct rpcrdma_claim rpcrdma_port_rpc_claim(struct rpcrdma_requester *r,
+					    const struct rpcrdma_recv *rv);
+
+/* The RPC of the following is claimed. */
+
+/**
+ * rpcrdma_port_rpc_layout - describe the memory for the Reply of an RPC
+ * @rpc: RPC
+ * @layout: filled
+ *
+ * Context: no lock held.
+ */
+void rpcrdma_port_rpc_layout(const struct rpcrdma_rpc *rpc,
+			     struct rpcrdma_buf_layout *layout);
 
 /**
  * rpcrdma_port_rpc_report - log a bad Reply

@@ -164,23 +164,14 @@ void rpcrdma_client_disconnect(struct rpcrdma_client *client)
 
 /* ---- Upcalls of the endpoint ---- */
 
-static void rpcrdma_client_response(struct rpcrdma_ep_core *core,
-				    struct rpcrdma_recv *rv)
-{
-	struct rpcrdma_ep *ep = rpcrdma_ep_of(core);
-	struct rpcrdma_client *client = ep->priv;
-
-	rpcrdma_requester_reply(&client->requester.xprt, ep, rv);
-}
-
 static void rpcrdma_client_poll(struct rpcrdma_ep *ep)
 {
+	struct rpcrdma_client *client = ep->priv;
 	struct rpcrdma_poll poll = { .ep = ep };
 	struct rpcrdma_recv *rv;
 
 	while ((rv = rpcrdma_ep_poll(&poll)))
-		rpcrdma_core_client_dispatch(&ep->core, rv,
-					     rpcrdma_client_response);
+		rpcrdma_core_client_dispatch(&client->requester, rv);
 }
 
 static void rpcrdma_client_write_space(struct rpcrdma_ep *ep)

@@ -171,16 +171,6 @@ int rpcrdma_requester_send(struct rpc_xprt *xprt, struct rpcrdma_ep *ep,
 void rpcrdma_requester_wait_for_reply(struct rpc_task *task);
 
 /*
- * Process a Reply, good or bad, or an ERROR that @ep has returned: complete the RPC
- * that @rv is for, have its Call sent again, or drop it. A bad Reply for which an RPC
- * waits ends that RPC; one for which no RPC waits is dropped, with a DONE if it was to be
- * pulled. Consumes @rv.
- * Context: a context that polls @ep: process context, one at a time.
- */
-void rpcrdma_requester_reply(struct rpc_xprt *xprt, struct rpcrdma_ep *ep,
-			     struct rpcrdma_recv *rv);
-
-/*
  * Set the address strings of an rpc_xprt from xprt->addr; servername is not changed.
  * Return: 0, -EAFNOSUPPORT or -ENOMEM (then nothing is left allocated).
  */

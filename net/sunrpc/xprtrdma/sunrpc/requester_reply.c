@@ -4,10 +4,10 @@
  *
  * Operation
  *
- * A received Reply or ERROR is looked up by xid, and claimed for its RPC. A Reply to a
- * plain Call, the fast path, is copied and completed at once. For any other one the
- * core decides and sequences (core/endpoint/answers.cc): this file has the actions that
- * it requests, on sunrpc's structures.
+ * The core decides and sequences (core/endpoint/answers.cc): this file has the actions that
+ * it requests, on sunrpc's structures. The first one looks up an RPC by xid, for a Reply
+ * or an ERROR, and has the core claim it. A Reply to a plain Call, the fast path, is
+ * copied and completed in the same critical section.
  *
  * If a Call is refused, and can be sent in another form, its task retries it as after a
  * lost connection. sunrpc encodes the Call once more, with the same xid. With
@@ -307,87 +307,46 @@ void rpcrdma_port_rpc_refused(struct rpcrdma_ep_core *core,
 
 /* ---- Claims ---- */
 
-/* Process a Reply after which the RPC is not complete yet. Consumes @rv. */
-static noinline void rpcrdma_req_answered(struct rpcrdma_req *req,
-					  struct rpcrdma_ep *ep,
-					  struct rpcrdma_recv *rv, bool bad)
+void rpcrdma_port_rpc_layout(const struct rpcrdma_rpc *rpc,
+			     struct rpcrdma_buf_layout *layout)
 {
-	struct rpcrdma_buf_layout layout;
-
-	rpcrdma_xdr_layout(&req->rqst.rq_rcv_buf, &layout);
-	rpcrdma_core_rpc_reply(&ep->core, &req->rpc, rv, bad, &layout);
+	rpcrdma_xdr_layout(&rpcrdma_req_of(rpc)->rqst.rq_rcv_buf, layout);
 }
 
-/* Process an ERROR. Consumes @rv. */
-static noinline void rpcrdma_requester_error(struct rpc_xprt *xprt,
-					     struct rpcrdma_ep *ep,
-					     struct rpcrdma_recv *rv)
+struct rpcrdma_claim rpcrdma_port_rpc_claim(struct rpcrdma_requester *r,
+					    const struct rpcrdma_recv *rv)
 {
-	struct rpcrdma_rpc *rpc = NULL;
-	struct rpc_rqst *rqst;
-
-	spin_lock(&xprt->queue_lock);
-	rqst = xprt_lookup_rqst(xprt, cpu_to_be32(rv->rx.xid));
-	if (rqst && rpcrdma_xact_claim(&rpcrdma_rqst_req(rqst)->rpc.x,
-				       &ep->core.conn)) {
-		rpc = &rpcrdma_rqst_req(rqst)->rpc;
-		xprt_pin_rqst(rqst);
-	}
-	spin_unlock(&xprt->queue_lock);
-	if (rpc)
-		rpcrdma_core_rpc_error(&ep->core, rpc, rv);
-	else
-		rpcrdma_recv_put(rv);
-}
-
-void rpcrdma_requester_reply(struct rpc_xprt *xprt, struct rpcrdma_ep *ep,
-			     struct rpcrdma_recv *rv)
-{
-	enum rpcrdma_claimed claimed = RPCRDMA_CLAIMED_NOT;
+	struct rpcrdma_claim claim = { NULL, RPCRDMA_CLAIMED_NOT };
+	struct rpc_xprt *xprt = &r->xprt;
 	u32 octets = rv->payload_len;
 	struct rpc_rqst *rqst;
 	struct rpcrdma_req *req;
 	struct kvec *head;
-	bool bad;
 
-	if (unlikely(rv->verdict == RPCRDMA_RX_ERROR)) {
-		rpcrdma_requester_error(xprt, ep, rv);
-		return;
-	}
-	bad = rv->verdict == RPCRDMA_RX_BAD_REPLY;
 	spin_lock(&xprt->queue_lock);
 	rqst = xprt_lookup_rqst(xprt, cpu_to_be32(rv->rx.xid));
 	if (likely(rqst)) {
 		req = rpcrdma_rqst_req(rqst);
 		head = &rqst->rq_rcv_buf.head[0];
-		claimed = rpcrdma_xact_claim_reply(&req->rpc.x, &ep->core.conn,
-						   &rv->rx, bad,
-						   rv->inv_handle,
-						   head->iov_len);
+		claim.rpc = &req->rpc;
+		claim.how = rpcrdma_core_rpc_claim(&req->rpc, rv, head->iov_len);
 	}
-	if (likely(claimed != RPCRDMA_CLAIMED_NOT))
+	if (likely(claim.how != RPCRDMA_CLAIMED_NOT)) {
 		xprt_pin_rqst(rqst);
+		/* The server is reachable and answers: reconnect without delay. */
+		if (xprt->reestablish_timeout)
+			xprt->reestablish_timeout = 0;
+	}
 	/*
 	 * Copy the head under the lock: that takes no longer than acquiring it again. Unpin
 	 * under the same lock, so that the completed task does not wait for it.
 	 */
-	if (likely(claimed == RPCRDMA_CLAIMED_LAST)) {
+	if (likely(claim.how == RPCRDMA_CLAIMED_LAST)) {
 		req->stats->recv_copied += octets;
 		memcpy(head->iov_base, rv->payload, octets);
 		xprt_complete_rqst(rqst->rq_task, octets);
 		xprt_unpin_rqst(rqst);
 	}
 	spin_unlock(&xprt->queue_lock);
-
-	if (unlikely(claimed == RPCRDMA_CLAIMED_NOT)) {
-		rpcrdma_core_rpc_stray(&ep->core, rv, bad);
-		return;
-	}
-	/* The server is reachable and replies: reconnect without delay. */
-	if (xprt->reestablish_timeout)
-		xprt->reestablish_timeout = 0;
-	if (claimed == RPCRDMA_CLAIMED_LAST)
-		rpcrdma_recv_put(rv);
-	else
-		rpcrdma_req_answered(req, ep, rv, bad);
+	return claim;
 }

@@ -96,7 +96,7 @@ void rpcrdma_server_bc_reply(struct svc_xprt *sxprt, struct rpcrdma_recv *rv)
 	struct rpc_xprt *xprt = rpcrdma_bc_xprt(sxprt);
 
 	if (xprt)
-		rpcrdma_requester_reply(xprt, rpcrdma_server_ep(sxprt), rv);
+		rpcrdma_core_answer(rpcrdma_xprt_requester(xprt), rv);
 	else
 		rpcrdma_recv_put(rv);
 }

@@ -180,19 +180,16 @@ void run_rpc(rpcrdma_ep_core *core, rpcrdma_rpc *rpc, rpcrdma_actions s)
 	return true;
 }
 
-} // namespace
-
-} // namespace rpcrdma
-
-using namespace rpcrdma;
-
-void rpcrdma_core_rpc_reply(struct rpcrdma_ep_core *core,
-			    struct rpcrdma_rpc *rpc, struct rpcrdma_recv *rv,
-			    bool bad, const struct rpcrdma_buf_layout *layout)
+/* Process a Reply to a claimed RPC. */
+[[gnu::noinline]] void reply(rpcrdma_rpc *rpc, rpcrdma_recv *rv)
 {
+	const bool bad = rv->verdict == RPCRDMA_RX_BAD_REPLY;
 	const u32 handle = rv->inv_handle;
+	rpcrdma_ep_core *core = rv->core;
+	rpcrdma_buf_layout layout;
 
-	if (handle && !bad && answer_item(core, rpc, rv, layout)) [[likely]]
+	rpcrdma_port_rpc_layout(rpc, &layout);
+	if (handle && !bad && answer_item(core, rpc, rv, &layout)) [[likely]]
 		return;
 
 	const bool exposed =
@@ -202,15 +199,16 @@ void rpcrdma_core_rpc_reply(struct rpcrdma_ep_core *core,
 				    .inv_handle = handle,
 				    .exposed = exposed,
 				    .length = rv->payload_len,
-				    .layout = *layout };
+				    .layout = layout };
 
 	rpc->rv = rv;
 	run_rpc(core, rpc, rpcrdma_xact_reply(&rpc->x, &core->conn, &a));
 }
 
-void rpcrdma_core_rpc_error(struct rpcrdma_ep_core *core,
-			    struct rpcrdma_rpc *rpc, struct rpcrdma_recv *rv)
+/* Process an ERROR about a claimed RPC. */
+[[gnu::noinline]] void error(rpcrdma_rpc *rpc, rpcrdma_recv *rv)
 {
+	rpcrdma_ep_core *core = rv->core;
 	rpcrdma_call call;
 
 	rpcrdma_port_call_data(core, rpc, &call);
@@ -228,14 +226,45 @@ void rpcrdma_core_rpc_error(struct rpcrdma_ep_core *core,
 	run_rpc(core, rpc, rpcrdma_xact_error(&rpc->x, status));
 }
 
-void rpcrdma_core_rpc_stray(struct rpcrdma_ep_core *core,
-			    struct rpcrdma_recv *rv, bool bad)
+/* Drop a message that no RPC waits for (any more). */
+[[gnu::noinline]] void stray(rpcrdma_recv *rv)
 {
-	const rpcrdma_actions s = rpcrdma_xact_stray(&rv->rx, bad);
+	const rpcrdma_actions s =
+		rpcrdma_xact_stray(&rv->rx, rv->verdict != RPCRDMA_RX_REPLY);
+	rpcrdma_ep_core *core = rv->core;
 
 	rpcrdma_port_recv_put(rv);
 	if (s.todo & RPCRDMA_ACT_DONE)
 		rpcrdma_core_send_done(core, s.xid, s.handle);
+}
+
+} // namespace
+
+} // namespace rpcrdma
+
+using namespace rpcrdma;
+
+enum rpcrdma_claimed rpcrdma_core_rpc_claim(struct rpcrdma_rpc *rpc,
+					    const struct rpcrdma_recv *rv,
+					    u32 head)
+{
+	return rpcrdma_xact_claim_reply(&rpc->x, &rv->core->conn, &rv->rx,
+					rv->verdict != RPCRDMA_RX_REPLY,
+					rv->inv_handle, head);
+}
+
+void rpcrdma_core_answer(struct rpcrdma_requester *r, struct rpcrdma_recv *rv)
+{
+	const rpcrdma_claim claim = rpcrdma_port_rpc_claim(r, rv);
+
+	if (claim.how == RPCRDMA_CLAIMED_LAST) [[likely]]
+		rpcrdma_port_recv_put(rv);
+	else if (claim.how == RPCRDMA_CLAIMED_NOT) [[unlikely]]
+		stray(rv);
+	else if (rv->verdict == RPCRDMA_RX_ERROR) [[unlikely]]
+		error(claim.rpc, rv);
+	else
+		reply(claim.rpc, rv);
 }
 
 void rpcrdma_core_rpc_pulled(struct rpcrdma_ep_core *core,
