@@ -34,6 +34,7 @@ enum {
 	PEER_MESSAGE	= 128 << 10,	/* maximum bytes of any message */
 	PEER_CALL_HEAD	= 40,		/* RPC Call with AUTH_NULL */
 	PEER_REPLY_HEAD	= 24,
+	PEER_CB_DATA	= 9000,		/* maximum bytes of a callback's result */
 	PEER_WAIT_S	= 40,		/* less than a retransmission timeout */
 };
 
@@ -97,6 +98,8 @@ struct peer {
 	struct svc_serv		*serv;
 	struct task_struct	*service;
 	u8			*cb_call;	/* Call that @service processes */
+	u8			*cb_data;	/* of a Reply longer than a page */
+	struct page		*cb_pages[PEER_CB_DATA / PAGE_SIZE + 2];
 	unsigned int		cb_served;
 	bool			cb_sound;	/* all Calls were correct */
 	bool			cb_hold;	/* withhold Replies */

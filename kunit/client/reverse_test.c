@@ -52,6 +52,7 @@ static void peer_callback(struct peer *peer, struct rpc_rqst *rqst)
 	struct xdr_buf *res = &rqst->rq_snd_buf;
 	u32 want = 0, len = arg->len;
 	__be32 *p;
+	u8 *data;
 	int rc;
 
 	/* sunrpc queues a request before Calls only if rq_cong is set. */
@@ -61,19 +62,29 @@ static void peer_callback(struct peer *peer, struct rpc_rqst *rqst)
 		len = 0;
 	}
 	rpcrdma_xdr_copy_out(arg, 0, len, peer->cb_call);
-	if (!peer_sound(peer->cb_call, len, &want) || want > 3000) {
+	if (!peer_sound(peer->cb_call, len, &want) || want > PEER_CB_DATA) {
 		peer->cb_sound = false;
 		want = 0;
 	}
 
 	p = res->head[0].iov_base;
-	memset(p, 0, PEER_REPLY_HEAD + 4 + xdr_align_size(want));
+	memset(p, 0, PEER_REPLY_HEAD + 4);
 	p[0] = rqst->rq_xid;
 	p[1] = cpu_to_be32(1);
 	p[6] = cpu_to_be32(want);
-	peer_fill((u8 *)&p[7], want);
-	res->head[0].iov_len = PEER_REPLY_HEAD + 4 + xdr_align_size(want);
-	res->len = res->head[0].iov_len;
+	/* The data are in pages if the head's page has no space for them. */
+	data = want > 3000 ? peer->cb_data : (u8 *)&p[7];
+	memset(data, 0, xdr_align_size(want));
+	peer_fill(data, want);
+	res->head[0].iov_len = PEER_REPLY_HEAD + 4;
+	if (want > 3000) {
+		res->pages = peer->cb_pages;
+		res->page_base = offset_in_page(data);
+		res->page_len = xdr_align_size(want);
+	} else {
+		res->head[0].iov_len += xdr_align_size(want);
+	}
+	res->len = res->head[0].iov_len + res->page_len;
 
 	while (READ_ONCE(peer->cb_hold))
 		schedule_timeout_uninterruptible(1);
@@ -118,6 +129,7 @@ static struct peer *peer_open_reverse(struct kunit *test)
 {
 	struct peer *peer = peer_open(test);
 	const struct sockaddr *addr = rpcrdma_listener_addr(peer->listener);
+	unsigned int i;
 	struct rpc_xprt *xprt = rcu_access_pointer(peer->clnt->cl_xprt);
 	struct rpc_create_args args = {
 		.net		= &init_net,
@@ -137,8 +149,12 @@ static struct peer *peer_open_reverse(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, peer_call(test, 0, 0, 0, true), 0);
 	peer->serv = kunit_kzalloc(test, sizeof(*peer->serv), GFP_KERNEL);
 	peer->cb_call = kunit_kzalloc(test, PEER_MESSAGE, GFP_KERNEL);
+	peer->cb_data = kunit_kzalloc(test, PEER_CB_DATA, GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, peer->serv);
 	KUNIT_ASSERT_NOT_NULL(test, peer->cb_call);
+	KUNIT_ASSERT_NOT_NULL(test, peer->cb_data);
+	for (i = 0; i < ARRAY_SIZE(peer->cb_pages); i++)
+		peer->cb_pages[i] = virt_to_page(peer->cb_data) + i;
 	/* Some kernels use this array to find a thread to wake. */
 	peer->serv->sv_pools = kunit_kzalloc(test, sizeof(struct svc_pool),
 					     GFP_KERNEL);
@@ -313,12 +329,15 @@ static void reverse_continued(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, peer_call_back(test, 0, 0, 3000), 0);
 	KUNIT_EXPECT_EQ(test, c->replies[RPCRDMA_CONTINUED], 1ULL);
 	KUNIT_EXPECT_EQ(test, peer_call_back(test, 8192, 50000, 3000), 0);
-	KUNIT_EXPECT_EQ(test, peer->cb_served, 4U);
+	/* A Reply longer than a page */
+	KUNIT_EXPECT_EQ(test, peer_call_back(test, 0, 0, 8999), 0);
+	KUNIT_EXPECT_EQ(test, c->replies[RPCRDMA_CONTINUED], 3ULL);
+	KUNIT_EXPECT_EQ(test, peer->cb_served, 5U);
 	/* A Call longer than the service's pages fails, and the next one succeeds. */
 	KUNIT_EXPECT_EQ(test, peer_call_back(test, 8192, 60000, 0),
 			-EREMOTEIO);
 	KUNIT_EXPECT_EQ(test, peer_call_back(test, 8, 30000, 8), 0);
-	KUNIT_EXPECT_EQ(test, peer->cb_served, 5U);
+	KUNIT_EXPECT_EQ(test, peer->cb_served, 6U);
 	KUNIT_EXPECT_EQ(test, atomic_read(&peer->connected), 1);
 	peer_close_reverse(test);
 }
@@ -351,7 +370,9 @@ static void reverse_general(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, c->replies[RPCRDMA_SPECIAL], 1ULL);
 	KUNIT_EXPECT_EQ(test, peer_call_back(test, 8192, 30000, 2999), 0);
 	KUNIT_EXPECT_EQ(test, c->replies[RPCRDMA_SPECIAL], 2ULL);
-	KUNIT_EXPECT_EQ(test, peer->cb_served, 6U);
+	KUNIT_EXPECT_EQ(test, peer_call_back(test, 0, 0, 8999), 0);
+	KUNIT_EXPECT_EQ(test, c->replies[RPCRDMA_SPECIAL], 3ULL);
+	KUNIT_EXPECT_EQ(test, peer->cb_served, 7U);
 	KUNIT_EXPECT_EQ(test, loop_valid_handles(), 0U);
 	/* A Call longer than the service's pages */
 	KUNIT_EXPECT_EQ(test, peer_call_back_ddp(test, 8192, 60000),

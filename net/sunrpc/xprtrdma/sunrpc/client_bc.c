@@ -54,7 +54,7 @@ enum {
 	RPCRDMA_BC_PAGES = DIV_ROUND_UP(RPCRDMA_CALLBACK_OCTETS, PAGE_SIZE),
 };
 
-/* A reverse-direction Call and its Reply of at most one page */
+/* A reverse-direction Call, and a page for the head of its Reply */
 struct rpcrdma_bc_rqst {
 	struct rpc_rqst		rqst;
 	struct rpcrdma_ep	*ep;	/* connection of the Call */
@@ -422,33 +422,23 @@ void rpcrdma_client_release_xprt(struct rpc_xprt *xprt, struct rpc_task *task)
 		rpc_wake_up(sending);
 }
 
-static int rpcrdma_bc_try_reply(struct rpcrdma_bc_rqst *bc)
-{
-	const struct xdr_buf *snd = &bc->rqst.rq_snd_buf;
-	struct rpcrdma_svc_reply a = {
-		.core.call_lists = &bc->lists,
-		.core.xid	= be32_to_cpu(bc->rqst.rq_xid),
-		.core.length	= snd->len,
-		.core.kept	= true,
-		.res		= snd,
-	};
-	int rc;
-
-	/* It is in one page: see rpcrdma_bc_deliver(). */
-	if (snd->len > PAGE_SIZE) {
-		rpcrdma_ep_refuse(bc->ep, a.core.xid, RPCRDMA_REFUSE_NO_REPLY);
-		return 0;
-	}
-	rc = rpcrdma_core_send_reply(&bc->ep->core, &a.core);
-	/* After -ENOBUFS sunrpc retries after a delay. */
-	return rc && rc != -ENOTCONN ? -ENOBUFS : 0;
-}
-
 int rpcrdma_client_bc_reply(struct rpc_rqst *rqst)
 {
 	struct rpcrdma_bc_rqst *bc = rpcrdma_rqst_bc(rqst);
+	struct rpcrdma_svc_reply a = {
+		.core.call_lists = &bc->lists,
+		.core.xid	= be32_to_cpu(rqst->rq_xid),
+		.core.length	= rqst->rq_snd_buf.len,
+		.core.kept	= true,
+		.res		= &rqst->rq_snd_buf,
+	};
+	int rc;
 
-	return rpcrdma_ep_is_open(bc->ep) ? rpcrdma_bc_try_reply(bc) : 0;
+	if (!rpcrdma_ep_is_open(bc->ep))
+		return 0;
+	rc = rpcrdma_core_send_reply(&bc->ep->core, &a.core);
+	/* After -ENOBUFS sunrpc retries after a delay. */
+	return rc && rc != -ENOTCONN ? -ENOBUFS : 0;
 }
 
 #else

@@ -69,15 +69,9 @@ void rpcrdma_stream_free(struct rpcrdma_stream *st);
 
 /*
  * Refuse the Call with @xid (7): the ERROR is queued and sent in order.
- * rpcrdma_ep_send_error() is for errors that a plan reports.
  * Context: process context.
  */
 void rpcrdma_ep_send_error(struct rpcrdma_ep *ep, u32 xid, u32 code, u32 arg0,
 			   u32 arg1);
-static inline void rpcrdma_ep_refuse(struct rpcrdma_ep *ep, u32 xid,
-				     enum rpcrdma_refusal refusal)
-{
-	rpcrdma_ep_send_error(ep, xid, rpcrdma_refusal_code(refusal), 0, 0);
-}
 
 #endif /* RPCRDMA_SENDING_H */
