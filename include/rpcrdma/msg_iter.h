@@ -201,6 +201,28 @@ bool rpcrdma_reply_iter_next(const struct rpcrdma_reply *reply,
 			     struct rpcrdma_msg_range *range);
 
 /**
+ * rpcrdma_reply_exposed_next() - get the next range of a Reply that the peer pulls
+ * @reply: Reply
+ * @plan: plan of the Reply
+ * @at: iterator
+ * @range: returns the range
+ *
+ * Return: false at the end.
+ */
+static inline bool
+rpcrdma_reply_exposed_next(const struct rpcrdma_reply *reply,
+			   const struct rpcrdma_reply_plan *plan,
+			   struct rpcrdma_msg_iter *at,
+			   struct rpcrdma_msg_range *range)
+{
+	while (rpcrdma_reply_iter_next(reply, plan, at, range)) {
+		if (range->origin == RPCRDMA_RANGE_EXPOSED)
+			return true;
+	}
+	return false;
+}
+
+/**
  * rpcrdma_reply_only_item() - fast path of rpcrdma_reply_iter_next(): a Reply with one item
  * @reply: Reply
  * @plan: plan of the Reply

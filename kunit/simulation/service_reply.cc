@@ -294,12 +294,11 @@ int host::expose(served *s, const rpcrdma_reply &reply,
 	rpcrdma_msg_range range;
 	int rc;
 
-	while (rpcrdma_reply_iter_next(&reply, plan, &at, &range)) {
+	while (rpcrdma_reply_exposed_next(&reply, plan, &at, &range)) {
 		const auto from = s->reply.begin() + range.from;
 
-		if (range.origin == RPCRDMA_RANGE_EXPOSED)
-			own->data.octets.insert(own->data.octets.end(), from,
-						from + range.length);
+		own->data.octets.insert(own->data.octets.end(), from,
+					from + range.length);
 	}
 	if (!s->stays)
 		s->wait = {};

@@ -139,10 +139,10 @@ void rpcrdma_port_reply_hold(struct rpcrdma_reply_out *out,
  * @plan: its plan, with a read_length; @plan->error is set if the peer must be notified
  * @x: returns the exposure
  *
- * The host calls rpcrdma_core_expose() with the ranges of origin RPCRDMA_RANGE_EXPOSED,
- * and waits as long as that says. A host that cannot wait here sets @out->kept, and sends
- * the Reply again. Until it is released,
- * the exposure holds the memory, which is charged to the peer.
+ * The host calls rpcrdma_core_expose() with the ranges of rpcrdma_reply_exposed_next(), and
+ * waits as long as that says. A host that cannot wait here sets @out->kept, and sends the
+ * Reply again. Until it is released, the exposure holds the memory, which is charged to
+ * the peer.
  * Context: no lock held; may sleep.
  * Return: 0, the teardown is held off; or a negative errno.
  */

@@ -333,10 +333,7 @@ void rpcrdma_port_reply_hold(struct rpcrdma_reply_out *out,
 
 /* ---- Replies that the peer pulls ---- */
 
-/*
- * Describe the part that is not sent in Write chunks. Return the number of extents, or
- * an errno.
- */
+/* Describe the part that the peer pulls. Return the number of extents, or an errno. */
 static int rpcrdma_reply_extents(const struct xdr_buf *res,
 				 const struct rpcrdma_reply *reply,
 				 const struct rpcrdma_reply_plan *plan,
@@ -346,9 +343,7 @@ static int rpcrdma_reply_extents(const struct xdr_buf *res,
 	struct rpcrdma_msg_range range;
 	int n, nr = 0;
 
-	while (rpcrdma_reply_iter_next(reply, plan, &at, &range)) {
-		if (range.origin != RPCRDMA_RANGE_EXPOSED)
-			continue;
+	while (rpcrdma_reply_exposed_next(reply, plan, &at, &range)) {
 		n = rpcrdma_xdr_extents(res, range.from, range.length,
 					ext + nr, RPCRDMA_REPLY_EXTENTS - nr);
 		if (n < 0)
@@ -359,8 +354,9 @@ static int rpcrdma_reply_extents(const struct xdr_buf *res,
 }
 
 /*
- * The pages get another reference, because Writes may take the existing one. May sleep,
- * with a bound, while MRs are allocated; it does not wait for MRs that the peer has.
+ * A server's Reply, because a client exposes none (core/conn/settings.cc). The pages get
+ * another reference, because Writes may take the existing one. May sleep, with a bound,
+ * while MRs are allocated; it does not wait for MRs that the peer has.
  */
 int rpcrdma_port_reply_expose(struct rpcrdma_ep_core *core,
 			      struct rpcrdma_reply_out *out,
@@ -372,16 +368,15 @@ int rpcrdma_port_reply_expose(struct rpcrdma_ep_core *core,
 	struct rpcrdma_ep *ep = rpcrdma_ep_of(core);
 	struct rpcrdma_extent ext[RPCRDMA_REPLY_EXTENTS];
 	struct rpcrdma_reply_exposed *e;
-	struct page **pages = NULL;
-	u32 i, nr = 0;
+	struct page **pages;
 	int nr_ext, rc;
+	u32 i, nr;
 
 	nr_ext = rpcrdma_reply_extents(a->res, reply, plan, ext);
 	if (nr_ext < 0)
 		return nr_ext;
-	if (a->rqstp)
-		pages = rpcrdma_reply_pages(a, &nr);
-	e = kmalloc(struct_size(e, held.pages, nr), rpcrdma_reply_gfp(a));
+	pages = rpcrdma_reply_pages(a, &nr);
+	e = kmalloc(struct_size(e, held.pages, nr), GFP_NOFS);
 	if (!e)
 		return -ENOMEM;
 	e->exposed.core.release = rpcrdma_reply_unexposed;
