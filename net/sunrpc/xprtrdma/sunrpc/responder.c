@@ -392,18 +392,6 @@ int rpcrdma_port_reply_expose(struct rpcrdma_ep_core *core,
 	return 0;
 }
 
-void rpcrdma_reply_give_pages(struct rpcrdma_svc_reply *a)
-{
-	struct page **pages;
-	u32 nr;
-
-	pages = rpcrdma_reply_pages(a, &nr);
-	if (!nr)
-		return;
-	rpcrdma_pages_put(pages, 1);
-	rpcrdma_pages_put(pages + 1, nr - 1);
-}
-
 void rpcrdma_port_reply_refused(struct rpcrdma_ep_core *core,
 				const struct rpcrdma_reply_out *out, u32 code)
 {

@@ -38,11 +38,4 @@ rpcrdma_svc_reply_of(const struct rpcrdma_reply_out *out)
 			    struct rpcrdma_svc_reply, core);
 }
 
-/*
- * Release the thread's references to the pages of an exposed Reply: the peer pulls from
- * these pages, so the next Reply must not be written there. Writes may have taken the
- * references already, all of them or all except that to the head's page.
- */
-void rpcrdma_reply_give_pages(struct rpcrdma_svc_reply *a);
-
 #endif /* RPCRDMA_RESPONDER_H */

@@ -139,17 +139,20 @@ rpcrdma_port_reply_item(const struct rpcrdma_reply_out *out)
 	return item;
 }
 
-/* The Receive of a callback was released when its Call was complete. */
+/*
+ * The peer pulls from the head's page, too, so that the thread does not keep it, see
+ * rpcrdma_svc_free_respages(). Writes may have taken it already. The Receive of a callback
+ * was released when its Call was complete.
+ */
 void rpcrdma_port_reply_built(struct rpcrdma_ep_core *core,
 			      struct rpcrdma_reply_out *out, bool exposed)
 {
-	struct rpcrdma_svc_reply *a = rpcrdma_svc_reply_of(out);
-	struct svc_rqst *rqstp = a->rqstp;
+	struct svc_rqst *rqstp = rpcrdma_svc_reply_of(out)->rqstp;
 
 	if (!rqstp)
 		return;
 	if (exposed)
-		rpcrdma_reply_give_pages(a);
+		rpcrdma_pages_put(rqstp->rq_respages, 1);
 	if (rpcrdma_reply_is_credit(&core->conn)) {
 		rpcrdma_core_call_release(rpcrdma_rqst_recv(rqstp));
 		rqstp->rq_xprt_ctxt = NULL;
