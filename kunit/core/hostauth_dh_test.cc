@@ -261,6 +261,34 @@ TEST(HostAuthDh, LengthsOfPublicValues)
 	EXPECT_EQ(c.result(), RPCRDMA_AUTH_MALFORMED);
 }
 
+/*
+ * A server that requires authentication answers a PROOF that is not valid in the same
+ * way for an identity that it knows and for one that it does not know.
+ */
+TEST(HostAuthDh, InvalidProofOfAnyIdentity)
+{
+	for (auto dh : { NONE, OFFER }) {
+		octets answers[2];
+
+		for (bool known : { false, true }) {
+			dh_peer c{ true, dh, FFDHE2048, OFFER, "someone" };
+			dh_peer s{ false, dh, FFDHE2048, REQUIRE };
+			pair p{ c, s };
+
+			c.known["someone"] = "a secret";
+			if (known)
+				s.known["someone"] = "a secret";
+			p.run(2);
+			s.receive(item_with(p.next(c), 36, dh ? 256 : 0, 4));
+			EXPECT_EQ(s.result(), RPCRDMA_AUTH_MALFORMED);
+			EXPECT_FALSE(s.answer());
+			answers[known] = p.next(s).data();
+			EXPECT_GT(answers[known].size(), RPCRDMA_V2_PREFIX);
+		}
+		EXPECT_EQ(answers[0], answers[1]);
+	}
+}
+
 /* ---- An attacker between both ends ---- */
 
 /* If a public value was changed, the end that receives it detects this before it opens. */

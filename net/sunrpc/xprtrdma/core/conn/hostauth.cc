@@ -203,12 +203,13 @@ void receive_client_proof(const v2::message &m, const struct prop_others *props)
 
 	if (!receive_proof(m, props, it))
 		return;
-	if (!auth->known) {
-		fail(conn, RPCRDMA_AUTH_UNKNOWN);
-		return;
-	}
+	/* Checked first: the reason must not show whether the identity is known. */
 	if (!keep_public(auth, CLIENT, it)) {
 		fail(conn, RPCRDMA_AUTH_MALFORMED);
+		return;
+	}
+	if (!auth->known) {
+		fail(conn, RPCRDMA_AUTH_UNKNOWN);
 		return;
 	}
 	__builtin_memcpy(auth->received, it.proof, it.proof_octets);
