@@ -5,6 +5,7 @@
 Prints "ok NAME" or "not ok NAME" for each test, as "make check" reads it.
 """
 
+import errno
 import io
 import json
 import os
@@ -16,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
 
 HERE = pathlib.Path(__file__).resolve().parent
 TOP = HERE.parents[2]
@@ -866,6 +868,27 @@ class Reload(Test):
         self.assertEqual(self.host.read("/proc/fs/nfsd/threads"), "8")
         # The file contains the last line that was written to it.
         self.assertEqual(self.host.read("/proc/fs/nfsd/portlist"), "tcp 2049")
+
+    def test_no_rdma_listener(self):
+        """Without the module, nfsd serves its other clients."""
+        write = reloading.write
+
+        def without_rdma(system, name, text):
+            if text.startswith("rdma"):
+                raise OSError(errno.EPROTONOSUPPORT, "Protocol not supported", name)
+            write(system, name, text)
+
+        for failing in (("modprobe",), ("modprobe", "systemctl")):
+            self.serve()
+            self.host.failing = failing
+            self.host.starts = lambda: self.host.file("/proc/fs/nfsd/portlist", "tcp 2049")
+            with unittest.mock.patch.object(reloading, "write", without_rdma):
+                code, text = self.run_tool("reload")
+            self.assertEqual(code, 1)
+            self.assertIn("nfsd does not listen at rdma 20049: Protocol not supported\n", text)
+            self.assertNotIn("serves again", text)
+            self.assertEqual(self.host.read("/proc/fs/nfsd/threads"), "8")
+            self.assertEqual(self.host.read("/proc/fs/nfsd/portlist"), "tcp 2049")
 
     def test_in_use(self):
         self.serve()

@@ -47,7 +47,12 @@ class Server:
             write(self.system, f"{NFSD}/threads", "0\n")
 
     def start(self):
-        """Start nfsd with the listeners that it had before."""
+        """
+        Start nfsd with the listeners that it had before. Return an error text for each listener
+        that it does not get, for instance because there is no module: the others, and the
+        threads, serve nevertheless.
+        """
+        failed = []
         if self.unit:
             self.systemctl("start")
             have = self.system.nfsd()["rdma_ports"]
@@ -55,9 +60,13 @@ class Server:
         else:
             ports = self.ports
         for port in ports:
-            write(self.system, f"{NFSD}/portlist", port + "\n")
+            try:
+                write(self.system, f"{NFSD}/portlist", port + "\n")
+            except OSError as error:
+                failed.append(f"nfsd does not listen at {port}: {error.strerror}")
         if not self.unit:
             write(self.system, f"{NFSD}/threads", f"{self.threads}\n")
+        return failed
 
     def systemctl(self, verb):
         status, output = self.system.run("systemctl", verb, "nfs-server")
@@ -96,11 +105,14 @@ def reload(system, out, seconds=30, dry_run=False):
         return replace(system, out, seconds)
     server.stop()
     try:
-        return replace(system, out, seconds)
+        status = replace(system, out, seconds)
     finally:
-        server.start()
+        failed = server.start()
+        out.writelines(line + "\n" for line in failed)
+    if not failed:
         out.write("nfsd serves again, at RDMA port "
                   f"{', '.join(str(port) for port in server.rdma_ports)}\n")
+    return 1 if failed else status
 
 
 def replace(system, out, seconds):
