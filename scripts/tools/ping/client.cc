@@ -4,9 +4,9 @@
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
-#include <map>
 #include <poll.h>
 
+#include "outstanding.hh"
 #include "ping.hh"
 
 namespace ping
@@ -44,12 +44,6 @@ public:
 	authenticator auth;
 
 private:
-	struct call {
-		rpcrdma2_tx tx;
-		bytes message;
-		uint64_t since;
-	};
-
 	std::string where() const
 	{
 		return o_.host + " port " + o_.port;
@@ -71,6 +65,7 @@ private:
 			       void *user);
 	static int on_failed(rpcrdma2_conn *, uint32_t xid, uint32_t code,
 			     const uint32_t *, void *user);
+	static int on_sent(rpcrdma2_conn *, rpcrdma2_tx *tx, void *user);
 
 	const options &o_;
 	rdma_event_channel *channel_ = nullptr;
@@ -80,7 +75,7 @@ private:
 	uint64_t begun_ = 0;
 	uint32_t xid_ = 1;
 	uint32_t version_ = 0; /* of the program */
-	std::map<uint32_t, call> out_;
+	outstanding out_;
 	bytes reply_;
 	bool mismatch_ = false; /* the server has reported its versions */
 	bool again_ = false;	/* send the Call again */
@@ -220,7 +215,7 @@ void client::connect()
 		link_ = std::make_unique<link>(
 			id_, true, o_.own,
 			rpcrdma2_callbacks{ on_opened, on_received, on_failed,
-					    nullptr, answer_auth<client> },
+					    on_sent, answer_auth<client> },
 			this);
 	} catch (const failure &f) {
 		/* If its constructor fails, the object does not own the ID. */
@@ -329,17 +324,17 @@ int client::on_received(rpcrdma2_conn *, const rpcrdma2_rx *rx, void *user)
 	if (!rx->last)
 		return 0;
 
-	const auto call = c.out_.find(rx->xid);
+	const outstanding::call *call = c.out_.answered(rx->xid);
 
-	if (rx->kind != RPCRDMA2_REPLY || call == c.out_.end())
+	if (rx->kind != RPCRDMA2_REPLY || !call)
 		return 0;
 
 	const null_reply reply = read_reply(c.reply_);
 	const std::string program = "program " + std::to_string(c.o_.program);
 
 	if (reply.accepted) {
-		c.found.times.push_back(now() - call->second.since);
-		c.found.bytes += call->second.message.size() + c.reply_.size();
+		c.found.times.push_back(now() - call->since);
+		c.found.bytes += call->message.size() + c.reply_.size();
 	} else if (reply.status == PROG_MISMATCH && !c.o_.program_version &&
 		   !c.mismatch_) {
 		/* Retry with the highest version of the server. */
@@ -359,7 +354,13 @@ int client::on_received(rpcrdma2_conn *, const rpcrdma2_rx *rx, void *user)
 			       std::to_string(static_cast<int>(reply.status)) +
 			       ")";
 	}
-	c.out_.erase(call);
+	c.out_.end(rx->xid);
+	return 0;
+}
+
+int client::on_sent(rpcrdma2_conn *, rpcrdma2_tx *tx, void *user)
+{
+	static_cast<client *>(user)->out_.sent(tx);
 	return 0;
 }
 
@@ -369,7 +370,7 @@ int client::on_failed(rpcrdma2_conn *, uint32_t xid, uint32_t code,
 	client &c = *static_cast<client *>(user);
 	const char *name = rpcrdma2_code_name(code);
 
-	if (c.out_.erase(xid))
+	if (c.out_.end(xid))
 		c.rpc_error_ = code ? c.where() + " has refused a Call: " +
 					       (name ? name : "unknown error") :
 				      c.where() + " has sent a bad Reply";
@@ -378,16 +379,11 @@ int client::on_failed(rpcrdma2_conn *, uint32_t xid, uint32_t code,
 
 void client::start_call()
 {
-	call &c = out_[xid_];
-	int error;
+	const uint32_t xid = xid_++;
+	rpcrdma2_tx *tx = out_.add(
+		xid, null_call(xid, o_.program, version_, o_.size), now());
+	const int error = rpcrdma2_conn_send_call(link_->conn(), tx);
 
-	c.message = null_call(xid_, o_.program, version_, o_.size);
-	c.tx = {};
-	c.tx.xid = xid_++;
-	c.tx.payload = c.message.data();
-	c.tx.length = static_cast<uint32_t>(c.message.size());
-	c.since = now();
-	error = rpcrdma2_conn_send_call(link_->conn(), &c.tx);
 	if (error)
 		throw stop{ EXIT_RPC, "rpc",
 			    std::string("the Call cannot be sent: ") +
@@ -412,7 +408,7 @@ void client::calls()
 					    sent < o_.count || again_;
 		uint64_t until = RPCRDMA2_NEVER;
 
-		while (more && out_.size() < depth && now() >= next) {
+		while (more && out_.count() < depth && now() >= next) {
 			start_call();
 			if (!again_)
 				sent++;
@@ -420,10 +416,10 @@ void client::calls()
 			if (!o_.load)
 				next = now() + o_.interval;
 		}
-		if (!more && out_.empty())
+		if (!more && !out_.count())
 			break;
-		if (!out_.empty()) {
-			until = out_.begin()->second.since + o_.own.timeout;
+		if (out_.count()) {
+			until = out_.oldest() + o_.own.timeout;
 			if (now() >= until)
 				throw stop{
 					EXIT_SILENT, "no-reply",
