@@ -134,18 +134,13 @@ static inline void rpcrdma_transfer_prepared(struct rpcrdma_transfer *t,
 /**
  * rpcrdma_transfer_only() - make a part of rpcrdma_transfer_one_part() the only one
  * @t: transfer without a part
- * @part: part, with its elements
- * @wrs: Work Requests of the part, which is prepared
- * @octets: bytes of the part
+ * @part: part, with its elements, which is not prepared yet
  */
 static inline void rpcrdma_transfer_only(struct rpcrdma_transfer *t,
-					 struct rpcrdma_transfer_part *part,
-					 int wrs, u32 octets)
+					 struct rpcrdma_transfer_part *part)
 {
 	part->list.next = part->list.prev = &t->parts;
 	t->parts.next = t->parts.prev = &part->list;
-	rpcrdma_transfer_prepared(t, part, wrs);
-	t->octets = octets;
 }
 
 /**

@@ -87,6 +87,7 @@ struct rpcrdma_transfer {
 	struct rpcrdma_read_claim claim;	/* to MRs; under the lock */
 	struct rpcrdma_mr_limits limits; /* with which the last part was split */
 	struct rpcrdma_work	*reply;		/* to be sent after these Writes */
+	struct rpcrdma_recv	*call;		/* the Call that these Reads pull */
 };
 
 /* The transfers of a connection; see endpoint_transfer.h */

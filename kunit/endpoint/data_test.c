@@ -5,6 +5,7 @@
 #include <linux/sunrpc/svc.h>
 #include <rdma/ib_verbs.h>
 
+#include "../../net/sunrpc/xprtrdma/core/one_part.h"
 #include "../../net/sunrpc/xprtrdma/sunrpc/internal.h"
 #include "../../net/sunrpc/xprtrdma/sunrpc/responder.h"
 #include "../../net/sunrpc/xprtrdma/sunrpc/settings.h"
@@ -545,7 +546,7 @@ static void data_read_waits_its_turn(struct kunit *test)
 	struct loop_rpc *rpcs = loop_rpcs(test, 2);
 	struct loop_buf arg, own;
 	struct rpcrdma_recv *rv;
-	struct rpcrdma_rw *rw;
+	struct rpcrdma_rw *rw, *one;
 	int i;
 
 	KUNIT_ASSERT_EQ(test, loop_buf_alloc(&arg, 0, 300), 0);
@@ -572,8 +573,10 @@ static void data_read_waits_its_turn(struct kunit *test)
 	/* Another MR becomes free, and the queue has not been retried yet. */
 	loop_reads_at_most = 2;
 	rv = list_first_entry(&s->held, struct rpcrdma_recv, list);
-	KUNIT_EXPECT_NULL(test, rpcrdma_rw_read_one(rv, &rv->rx.lists.reads[0],
-						    own.pages, GFP_KERNEL));
+	one = rpcrdma_rw_one(s->ep, DMA_FROM_DEVICE, &rv->rx.lists.segs[0],
+			     own.pages, 0, 0, GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, one);
+	KUNIT_EXPECT_FALSE(test, rpcrdma_core_prepare_one(&one->core, 300));
 	loop_release(s, 1);
 	rpcrdma_rw_free(rw);
 	for (i = 0; i < 2; i++) {

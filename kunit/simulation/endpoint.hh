@@ -262,12 +262,11 @@ public:
 			 const rpcrdma_chunk &chunk, u32 chunk_offset,
 			 memory &mem, u32 at, u32 length);
 	/*
-	 * Like the module's rpcrdma_rw_one(): read or write @length bytes from the start of
-	 * @chunk, and of the memory that @init returns from @at on.
+	 * Add one part to @t, between @segment and @mem from @at on. Return @t; NULL, with
+	 * @t ended, if out of memory.
 	 */
-	transfer *only_part(op what, const rpcrdma_lists &lists,
-			    const rpcrdma_chunk &chunk, u32 at, u32 length,
-			    const std::function<memory *(transfer *)> &init);
+	transfer *only_part(transfer *t, const rpcrdma_segment &segment,
+			    memory &mem, u32 at);
 	/* Post Reads. */
 	void read(transfer *t);
 	/* End a transfer that was not posted; t->ended() is called. */

@@ -250,7 +250,7 @@ public:
 	int add_write(served *s, transfer *t, const rpcrdma_lists &lists,
 		      const rpcrdma_chunk &chunk, u32 to, u32 from, u32 length);
 	transfer *new_writes(served *s);
-	transfer *write_item(served *s, const rpcrdma_lists &lists, u32 length);
+	transfer *write_item(served *s, rpcrdma_segment segment);
 	void hold(served *s, transfer *t);
 	int expose(served *s, const rpcrdma_reply &reply,
 		   rpcrdma_reply_plan *plan, rpcrdma_pull_entry **x);

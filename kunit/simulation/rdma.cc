@@ -55,38 +55,18 @@ int endpoint::add_transfer(transfer *t, const rpcrdma_lists &lists,
 	return rc;
 }
 
-transfer *endpoint::only_part(op what, const rpcrdma_lists &lists,
-			      const rpcrdma_chunk &chunk, u32 at, u32 length,
-			      const std::function<memory *(transfer *)> &init)
+transfer *endpoint::only_part(transfer *t, const rpcrdma_segment &segment,
+			      memory &mem, u32 at)
 {
+	rpcrdma_local local = { &mem, at };
 	transfer_part *part = nullptr;
-	rpcrdma_segment segment;
-	transfer *t;
-	int rc;
 
-	if (!rpcrdma_transfer_one_part(&rw, what == op::read, &lists, &chunk, 0,
-				       length, &segment))
+	if (new_part(t, &local, 0, segment, false, &part)) {
+		drop_transfer(t);
 		return nullptr;
-	t = new_transfer(what);
-	if (!t)
-		return nullptr;
-
-	rpcrdma_local local = { init(t), at };
-
-	/* Nothing is prepared before those that wait. */
-	rc = t->claim.waits ? -EAGAIN :
-			      new_part(t, &local, 0, segment, true, &part);
-	if (rc > 0) {
-		rpcrdma_transfer_only(t, part, rc, length);
-		return t;
 	}
-	if (part) {
-		/* The failure is not counted: the message is planned then. */
-		due_[RPCRDMA_COUNT_MAP_FAILURES]--;
-		list_push_back(&part->list, &t->parts);
-	}
-	drop_transfer(t);
-	return nullptr;
+	rpcrdma_transfer_only(t, part);
+	return t;
 }
 
 void endpoint::read(transfer *t)
@@ -186,7 +166,7 @@ void endpoint::unprepare(transfer_part *p)
 void endpoint::chain(const transfer *t, list_head *from, const list_head *to,
 		     std::vector<request> *requests)
 {
-	if (!t->ended)
+	if (!t->ended && !t->call)
 		w_.complain("a transfer is posted that holds no memory");
 	while (from != to) {
 		from = from->next;

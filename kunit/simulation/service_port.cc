@@ -80,17 +80,14 @@ int rpcrdma_port_call_pages(struct rpcrdma_recv *rv,
 
 struct rpcrdma_transfer *
 rpcrdma_port_call_read_one(struct rpcrdma_recv *rv,
-			   const struct rpcrdma_chunk *item)
+			   const struct rpcrdma_segment *segment)
 {
-	transfer *t = of(rv->core).only_part(
-		op::read, rv->rx.lists, *item, 0, item->length,
-		[rv](transfer *) {
-			return &static_cast<served *>(rv->priv)->call;
-		});
+	transfer *t = of(rv->core).new_transfer(op::read);
 
-	if (t)
-		rpcrdma_port_call_hold(rv, t);
-	return t;
+	return t ? of(rv->core).only_part(t, *segment,
+					  static_cast<served *>(rv->priv)->call,
+					  0) :
+		   nullptr;
 }
 
 struct rpcrdma_transfer *rpcrdma_port_call_reads(struct rpcrdma_recv *rv)
@@ -106,13 +103,6 @@ int rpcrdma_port_call_read(struct rpcrdma_recv *rv, struct rpcrdma_transfer *t,
 					 range->from,
 					 static_cast<served *>(rv->priv)->call,
 					 range->to, range->length);
-}
-
-void rpcrdma_port_call_hold(struct rpcrdma_recv *rv, struct rpcrdma_transfer *t)
-{
-	static_cast<transfer *>(t)->ended = [rv](bool ok) {
-		rpcrdma_core_call_pulled(rv, ok);
-	};
 }
 
 void rpcrdma_port_call_fill(struct rpcrdma_recv *rv, u32 to, const void *from,

@@ -253,19 +253,15 @@ int host::add_write(served *s, transfer *t, const rpcrdma_lists &lists,
 				   from, length);
 }
 
-transfer *host::write_item(served *s, const rpcrdma_lists &lists, u32 length)
+transfer *host::write_item(served *s, rpcrdma_segment segment)
 {
-	const rpcrdma_lists original = of_call(s, lists);
-	transfer *t = s->ep->only_part(op::write, original, original.writes[0],
-				       ITEM_POSITION, length,
-				       [&](transfer *each) {
-					       give_memory(s, each);
-					       return &each->source;
-				       });
+	transfer *t = s->ep->new_transfer(op::write);
 
-	if (t)
-		hold(s, t);
-	return t;
+	if (!t)
+		return nullptr;
+	give_memory(s, t);
+	segment.handle ^= s->spoilt;
+	return s->ep->only_part(t, segment, t->source, ITEM_POSITION);
 }
 
 /* From now on nothing is copied from the Reply, which the Writes have. */
@@ -365,11 +361,11 @@ rpcrdma_port_reply_stream(const struct rpcrdma_reply_out *out, u32 octets,
 
 struct rpcrdma_transfer *
 rpcrdma_port_item_write(struct rpcrdma_ep_core *, struct rpcrdma_reply_out *out,
-			const struct rpcrdma_lists *lists, u32 length)
+			const struct rpcrdma_segment *segment)
 {
 	served *s = served_of(out);
 
-	return s->owner->write_item(s, *lists, length);
+	return s->owner->write_item(s, *segment);
 }
 
 struct rpcrdma_transfer *

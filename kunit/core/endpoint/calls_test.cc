@@ -18,7 +18,10 @@ struct service {
 	rpcrdma_call_queue queue{};
 	bool due = false;
 	int pages = 0, reads = 0, deliver = 0, begin = 0;
+	int prepared =
+		-ENOMEM; /* Work Requests of a part, or a negative errno */
 	rpcrdma_transfer transfer{};
+	rpcrdma_transfer_part part{};
 	u32 start[3] = {}; /* of the memory of a Call */
 	u32 refused = 0;
 	u32 state = 0; /* rv->priv refers to it */
@@ -93,14 +96,48 @@ int rpcrdma_port_call_pages(rpcrdma_recv *rv, rpcrdma_thread *)
 	return the_service->pages;
 }
 
-rpcrdma_transfer *rpcrdma_port_call_read_one(rpcrdma_recv *,
-					     const rpcrdma_chunk *)
+rpcrdma_transfer *rpcrdma_port_call_read_one(rpcrdma_recv *rv,
+					     const rpcrdma_segment *)
 {
-	return nullptr;
+	rpcrdma_transfer *t = &the_service->transfer;
+
+	*t = {};
+	rpcrdma_core_transfer_begin(rv->core, t, true);
+	rpcrdma_transfer_only(t, &the_service->part);
+	return t;
+}
+
+int rpcrdma_port_prepare(rpcrdma_transfer *, rpcrdma_transfer_part *)
+{
+	note("prepare");
+	return the_service->prepared;
+}
+
+void rpcrdma_port_unprepare(rpcrdma_transfer *, rpcrdma_transfer_part *)
+{
+	note("unprepare");
+}
+
+bool rpcrdma_port_post_batch(rpcrdma_ep_core *, rpcrdma_transfer *t)
+{
+	note("post");
+	EXPECT_EQ(t->octets, 4096u);
+	return true;
+}
+
+void rpcrdma_port_transfer_ended(rpcrdma_transfer *, bool)
+{
+	note("ended");
+}
+
+void rpcrdma_port_transfer_free(rpcrdma_transfer *)
+{
+	note("transfer freed");
 }
 
 rpcrdma_transfer *rpcrdma_port_call_reads(rpcrdma_recv *)
 {
+	note("reads");
 	return nullptr;
 }
 
@@ -192,6 +229,19 @@ protected:
 		return rv;
 	}
 
+	/* A Call arrives whose only item is one segment. */
+	rpcrdma_recv *arrive_with_item()
+	{
+		rpcrdma_recv *rv = arrive(4096);
+		rpcrdma_lists &lists = rv->rx.lists;
+
+		rv->rx.total_length = lists.reads[0].position = 40;
+		lists.reads[0].count = 1;
+		lists.segs[0].length = 4096;
+		core->rw.read_part = 65536;
+		return rv;
+	}
+
 	rpcrdma_recv *next(bool room = true)
 	{
 		return rpcrdma_core_calls_next(core.get(), &calls.queue,
@@ -276,6 +326,30 @@ TEST_F(EndpointCalls, OneThatCannotBePulledClosesTheConnection)
 	EXPECT_EQ(take(), -ENOTCONN);
 	EXPECT_EQ(calls.log, (events{ "freed", "put" }));
 	EXPECT_STREQ(port.closing, "no resources to pull a Call's data");
+}
+
+TEST_F(EndpointCalls, ReadsOfOnePartReportTheirEnd)
+{
+	rpcrdma_recv *rv = arrive_with_item();
+
+	calls.prepared = 2;
+	EXPECT_EQ(next(), nullptr);
+	EXPECT_EQ(calls.log, (events{ "prepare", "post" }));
+	EXPECT_EQ(calls.transfer.work.wrs.nr, 2u);
+	calls.log.clear();
+	rpcrdma_core_transfer_done(&calls.transfer.work, true);
+	EXPECT_EQ(calls.log, (events{ "ended", "queued", "transfer freed" }));
+	EXPECT_TRUE(rv->queued.pulled);
+}
+
+/* They are built again, part by part. Here, that fails, too. */
+TEST_F(EndpointCalls, AReadThatCannotBePreparedIsBuiltAgain)
+{
+	arrive_with_item();
+	EXPECT_EQ(take(), -ENOTCONN);
+	EXPECT_EQ(calls.log, (events{ "prepare", "ended", "transfer freed",
+				      "reads", "freed", "put" }));
+	EXPECT_EQ(rpcrdma_core_transfers_posted(core.get()), 0u);
 }
 
 TEST_F(EndpointCalls, FailedReadsCloseTheConnection)

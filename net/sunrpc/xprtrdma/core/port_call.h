@@ -121,17 +121,18 @@ bool rpcrdma_port_call_in_place(const struct rpcrdma_recv *rv);
 int rpcrdma_port_call_pages(struct rpcrdma_recv *rv, struct rpcrdma_thread *thread);
 
 /**
- * rpcrdma_port_call_read_one - prepare the Read of one item, for the fast path
+ * rpcrdma_port_call_read_one - allocate the Read of one item, for the fast path
  * @rv: the Call; its memory receives the item
- * @item: Read chunk
+ * @segment: the peer's memory, one part of a transfer
  *
+ * The host calls rpcrdma_transfer_only().
  * Context: no lock held; may sleep.
- * Return: the Read, as after rpcrdma_port_call_hold(); NULL, with nothing done, if it
- * needs several parts or MRs, or if it cannot be prepared.
+ * Return: the Read; NULL if out of memory, if the connection is closing, or if the host
+ * cannot do it in one part.
  */
 struct rpcrdma_transfer *
 rpcrdma_port_call_read_one(struct rpcrdma_recv *rv,
-			   const struct rpcrdma_chunk *item);
+			   const struct rpcrdma_segment *segment);
 
 /**
  * rpcrdma_port_call_reads - allocate the Reads of a Call
@@ -154,16 +155,6 @@ struct rpcrdma_transfer *rpcrdma_port_call_reads(struct rpcrdma_recv *rv);
  */
 int rpcrdma_port_call_read(struct rpcrdma_recv *rv, struct rpcrdma_transfer *t,
 			   const struct rpcrdma_msg_range *range);
-
-/**
- * rpcrdma_port_call_hold - have the Reads hold their Call
- * @rv: the Call
- * @t: its Reads, which are complete
- *
- * When @t ends, the host calls rpcrdma_core_call_pulled().
- * Context: no lock held.
- */
-void rpcrdma_port_call_hold(struct rpcrdma_recv *rv, struct rpcrdma_transfer *t);
 
 /**
  * rpcrdma_port_call_fill - fill in bytes of a Call that are not pulled

@@ -70,22 +70,21 @@ rpcrdma_port_reply_stream(const struct rpcrdma_reply_out *out, u32 octets,
 /* ---- Writes ---- */
 
 /**
- * rpcrdma_port_item_write - prepare the Write of rpcrdma_port_reply_item() to the only
- *	chunk of a Call
+ * rpcrdma_port_item_write - allocate the Write of rpcrdma_port_reply_item(), for the fast
+ *	path
  * @core: connection
  * @out: the Reply
- * @lists: lists of the Call, with that chunk, of one segment
- * @length: bytes of the item
+ * @segment: the peer's memory for the item, one part of a transfer
  *
- * The Write holds the memory of the Reply, as rpcrdma_port_reply_hold() says.
+ * The host calls rpcrdma_transfer_only().
  * Context: no lock held; may sleep.
- * Return: the Write; NULL, with nothing done, if it needs several parts, or if it
- *	cannot be prepared.
+ * Return: the Write; NULL if out of memory, if the connection is closing, or if the host
+ *	cannot do it in one part.
  */
 struct rpcrdma_transfer *
 rpcrdma_port_item_write(struct rpcrdma_ep_core *core,
 			struct rpcrdma_reply_out *out,
-			const struct rpcrdma_lists *lists, u32 length);
+			const struct rpcrdma_segment *segment);
 
 /**
  * rpcrdma_port_reply_writes - allocate the Writes of a Reply

@@ -74,23 +74,15 @@ static gfp_t rpcrdma_call_gfp(const struct rpcrdma_recv *rv)
 	return unlikely(rv->queued.at_once) ? RPCRDMA_GFP_CLIENT : GFP_KERNEL;
 }
 
-static void rpcrdma_call_pulled(struct rpcrdma_rw *rw, bool ok)
-{
-	rpcrdma_core_call_pulled(rw->priv, ok);
-}
-
 struct rpcrdma_transfer *
 rpcrdma_port_call_read_one(struct rpcrdma_recv *rv,
-			   const struct rpcrdma_chunk *item)
+			   const struct rpcrdma_segment *segment)
 {
 	struct rpcrdma_rw *rw;
 
-	rw = rpcrdma_rw_read_one(rv, item, rv->into, rpcrdma_call_gfp(rv));
-	if (unlikely(!rw))
-		return NULL;
-	rw->priv = rv;
-	rw->done = rpcrdma_call_pulled;
-	return &rw->core;
+	rw = rpcrdma_rw_one(rpcrdma_recv_ep(rv), DMA_FROM_DEVICE, segment,
+			    rv->into, 0, 0, rpcrdma_call_gfp(rv));
+	return likely(rw) ? &rw->core : NULL;
 }
 
 struct rpcrdma_transfer *rpcrdma_port_call_reads(struct rpcrdma_recv *rv)
@@ -110,14 +102,6 @@ int rpcrdma_port_call_read(struct rpcrdma_recv *rv, struct rpcrdma_transfer *t,
 
 	return rpcrdma_rw_add(rpcrdma_rw_of(t), &rv->rx.lists, range->chunk,
 			      range->from, &ext, 1, range->to, range->length);
-}
-
-void rpcrdma_port_call_hold(struct rpcrdma_recv *rv, struct rpcrdma_transfer *t)
-{
-	struct rpcrdma_rw *rw = rpcrdma_rw_of(t);
-
-	rw->priv = rv;
-	rw->done = rpcrdma_call_pulled;
 }
 
 void rpcrdma_port_call_fill(struct rpcrdma_recv *rv, u32 to, const void *from,
@@ -243,24 +227,21 @@ static __always_inline void rpcrdma_rw_keep_pages(struct rpcrdma_ep *ep,
 struct rpcrdma_transfer *
 rpcrdma_port_item_write(struct rpcrdma_ep_core *core,
 			struct rpcrdma_reply_out *out,
-			const struct rpcrdma_lists *lists, u32 length)
+			const struct rpcrdma_segment *segment)
 {
-	const struct rpcrdma_svc_reply *a = rpcrdma_svc_reply_of(out);
+	struct rpcrdma_svc_reply *a = rpcrdma_svc_reply_of(out);
 	const struct xdr_buf *res = a->res;
-	struct rpcrdma_ep *ep = rpcrdma_ep_of(core);
 	struct rpcrdma_reply_pages *held;
 	struct rpcrdma_rw *rw;
-	struct page **pages;
-	u32 nr;
 
-	pages = rpcrdma_reply_pages(a, &nr) + 1;
-	nr--;
-	rw = rpcrdma_rw_write_one(ep, lists, res->pages, res->page_base, length,
-				  struct_size(held, pages, nr));
+	a->pages = rpcrdma_reply_pages(a, &a->nr_pages) + 1;
+	a->nr_pages--;
+	rw = rpcrdma_rw_one(rpcrdma_ep_of(core), DMA_TO_DEVICE, segment,
+			    res->pages, res->page_base,
+			    struct_size(held, pages, a->nr_pages), GFP_NOFS);
 	if (unlikely(!rw))
 		return NULL;
 	percpu_counter_inc(&svcrdma_stat_write);
-	rpcrdma_rw_keep_pages(ep, rw, pages, nr);
 	return &rw->core;
 }
 

@@ -162,22 +162,16 @@ struct rpcrdma_rw *rpcrdma_rw_alloc(struct rpcrdma_ep *ep,
 				    enum dma_data_direction dir, u32 elements,
 				    size_t priv, gfp_t gfp);
 /*
- * Fast path: begin to write, as with rpcrdma_rw_alloc() and GFP_NOFS, @length bytes in
- * @pages from byte @at on, to the start of the first Write chunk of @lists.
- * Return: the transfer; NULL if it needs several parts, or for any other reason: use
+ * Fast path: begin, as with rpcrdma_rw_alloc(), a transfer of one part, between @segment
+ * and its length in @pages from byte @at on. The part is not prepared.
+ * Return: the transfer; NULL if it needs too many pages, or for any other reason: use
  * rpcrdma_rw_alloc() and rpcrdma_rw_add(), which report it.
  */
-struct rpcrdma_rw *rpcrdma_rw_write_one(struct rpcrdma_ep *ep,
-					const struct rpcrdma_lists *lists,
-					struct page **pages, u32 at,
-					u32 length, size_t priv);
-/*
- * Fast path: begin to read, as with rpcrdma_rw_alloc(), @chunk of @rv into @pages.
- * Return: the transfer; NULL as above.
- */
-struct rpcrdma_rw *rpcrdma_rw_read_one(struct rpcrdma_recv *rv,
-				       const struct rpcrdma_chunk *chunk,
-				       struct page **pages, gfp_t gfp);
+struct rpcrdma_rw *rpcrdma_rw_one(struct rpcrdma_ep *ep,
+				  enum dma_data_direction dir,
+				  const struct rpcrdma_segment *segment,
+				  struct page **pages, u32 at, size_t priv,
+				  gfp_t gfp);
 /* Free an @rw that was not posted; done() is not called. */
 void rpcrdma_rw_free(struct rpcrdma_rw *rw);
 

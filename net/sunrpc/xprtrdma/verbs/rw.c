@@ -147,7 +147,7 @@ void rpcrdma_rw_free(struct rpcrdma_rw *rw)
 	rpcrdma_core_transfer_end(&rw->core, false);
 }
 
-/* rpcrdma_port_prepare() */
+/* rpcrdma_port_prepare(). The caller has called memalloc_nofs_save(). */
 static __always_inline int rpcrdma_rw_prepare(struct rpcrdma_transfer *t,
 					      struct rpcrdma_transfer_part *part)
 {
@@ -170,7 +170,12 @@ static __always_inline int rpcrdma_rw_prepare(struct rpcrdma_transfer *t,
 int rpcrdma_port_prepare(struct rpcrdma_transfer *t,
 			 struct rpcrdma_transfer_part *part)
 {
-	return rpcrdma_rw_prepare(t, part);
+	/* For the same reason as in rpcrdma_rw_add() */
+	unsigned int nofs = memalloc_nofs_save();
+	int rc = rpcrdma_rw_prepare(t, part);
+
+	memalloc_nofs_restore(nofs);
+	return rc;
 }
 
 void rpcrdma_port_unprepare(struct rpcrdma_transfer *t,
@@ -263,76 +268,33 @@ int rpcrdma_rw_add(struct rpcrdma_rw *rw, const struct rpcrdma_lists *lists,
 	return rc;
 }
 
-/*
- * Begin a transfer of the start of @chunk, and of @length bytes in @pages from byte
- * @at on. Return NULL if it needs several parts or MRs, or for any other reason.
- */
-static __always_inline struct rpcrdma_rw *
-rpcrdma_rw_one(struct rpcrdma_ep *ep, enum dma_data_direction dir,
-	       const struct rpcrdma_lists *lists,
-	       const struct rpcrdma_chunk *chunk, struct page **pages,
-	       u32 at, u32 length, size_t priv, gfp_t gfp)
+struct rpcrdma_rw *rpcrdma_rw_one(struct rpcrdma_ep *ep,
+				  enum dma_data_direction dir,
+				  const struct rpcrdma_segment *segment,
+				  struct page **pages, u32 at, size_t priv,
+				  gfp_t gfp)
 {
-	u32 nents = DIV_ROUND_UP(offset_in_page(at) + length, PAGE_SIZE);
-	struct rpcrdma_segment segment;
+	u32 nents = DIV_ROUND_UP(offset_in_page(at) + segment->length, PAGE_SIZE);
 	struct rpcrdma_rw_ctxt *part;
 	struct rpcrdma_rw *rw;
-	unsigned int nofs;
-	int wrs;
 
-	if (unlikely(nents > RPCRDMA_RW_ELEMENTS ||
-		     !rpcrdma_transfer_one_part(&ep->core.rw,
-						dir == DMA_FROM_DEVICE, lists,
-						chunk, 0, length, &segment)))
+	if (unlikely(nents > RPCRDMA_RW_ELEMENTS))
 		return NULL;
 	rw = rpcrdma_rw_create(ep, dir, struct_size(part, sg, nents), 0, priv,
 			       gfp);
 	if (unlikely(!rw))
 		return NULL;
 	part = rw->first;
-	/*
-	 * If others wait for MRs, it waits, too. Nothing may be prepared then: the queue
-	 * prepares the whole transfer, and those before this one need the MRs.
-	 */
-	if (unlikely(rw->core.claim.waits))
-		goto out_free;
-	nents = rpcrdma_sg_of_pages(pages, at, length, ep->max_element,
-				    part->sg);
-	if (unlikely(!nents))
-		goto out_free;
-	part->handle = segment.handle;
-	part->offset = segment.offset;
-	part->core.elements = nents;
-	/* For the same reason as in rpcrdma_rw_add() */
-	nofs = memalloc_nofs_save();
-	wrs = rpcrdma_rw_prepare(&rw->core, &part->core);
-	memalloc_nofs_restore(nofs);
-	if (unlikely(wrs < 0))
-		goto out_free;
-	rpcrdma_transfer_only(&rw->core, &part->core, wrs, length);
+	part->handle = segment->handle;
+	part->offset = segment->offset;
+	part->core.elements = rpcrdma_sg_of_pages(pages, at, segment->length,
+						  ep->max_element, part->sg);
+	if (unlikely(!part->core.elements)) {
+		rpcrdma_rw_free(rw);
+		return NULL;
+	}
+	rpcrdma_transfer_only(&rw->core, &part->core);
 	return rw;
-
-out_free:
-	rpcrdma_rw_free(rw);
-	return NULL;
-}
-
-struct rpcrdma_rw *rpcrdma_rw_write_one(struct rpcrdma_ep *ep,
-					const struct rpcrdma_lists *lists,
-					struct page **pages, u32 at,
-					u32 length, size_t priv)
-{
-	return rpcrdma_rw_one(ep, DMA_TO_DEVICE, lists, &lists->writes[0], pages,
-			      at, length, priv, GFP_NOFS);
-}
-
-struct rpcrdma_rw *rpcrdma_rw_read_one(struct rpcrdma_recv *rv,
-				       const struct rpcrdma_chunk *chunk,
-				       struct page **pages, gfp_t gfp)
-{
-	return rpcrdma_rw_one(rpcrdma_recv_ep(rv), DMA_FROM_DEVICE,
-			      &rv->rx.lists, chunk, pages, 0, chunk->length, 0,
-			      gfp);
 }
 
 void rpcrdma_port_transfer_ended(struct rpcrdma_transfer *t, bool ok)

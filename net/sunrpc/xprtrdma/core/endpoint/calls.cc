@@ -37,6 +37,7 @@
  * for Calls and messages afterwards, so that none is left without a thread.
  */
 #include "../call_take.h"
+#include "../one_part.h"
 #include "endpoint.hh"
 
 namespace rpcrdma
@@ -124,6 +125,15 @@ int add_reads(rpcrdma_recv *rv, rpcrdma_transfer *t)
 	return 0;
 }
 
+/* Post the Reads of @rv, which are complete. */
+[[gnu::always_inline]] inline int post_reads(rpcrdma_recv *rv,
+					     rpcrdma_transfer *t)
+{
+	t->call = rv;
+	rpcrdma_core_transfer_post(t);
+	return 0;
+}
+
 /* Begin Reads that may have several parts. Return 0 or a negative errno. */
 [[gnu::noinline]] int read_any(rpcrdma_recv *rv)
 {
@@ -138,22 +148,33 @@ int add_reads(rpcrdma_recv *rv, rpcrdma_transfer *t)
 		rpcrdma_core_transfer_end(t, false);
 		return rc;
 	}
-	rpcrdma_port_call_hold(rv, t);
-	rpcrdma_core_transfer_post(t);
-	return 0;
+	return post_reads(rv, t);
+}
+
+/*
+ * Build the Read of @item, if it is one part. Return null if not, or for any other
+ * reason.
+ */
+[[gnu::always_inline]] inline rpcrdma_transfer *
+read_one(rpcrdma_recv *rv, const rpcrdma_chunk *item)
+{
+	const u32 octets = item->length;
+	rpcrdma_transfer *t = nullptr;
+	rpcrdma_segment segment;
+
+	if (rpcrdma_transfer_one_part(&rv->core->rw, true, &rv->rx.lists, item,
+				      0, octets, &segment)) [[likely]]
+		t = rpcrdma_port_call_read_one(rv, &segment);
+	return t && rpcrdma_core_prepare_one(t, octets) ? t : nullptr;
 }
 
 /* Begin to read rv->pull. Return 0 or a negative errno: the caller keeps @rv. */
 [[gnu::always_inline]] inline int read(rpcrdma_recv *rv)
 {
 	const rpcrdma_chunk *item = rv->pull.item;
-	rpcrdma_transfer *t = item ? rpcrdma_port_call_read_one(rv, item) :
-				     nullptr;
+	rpcrdma_transfer *t = item ? read_one(rv, item) : nullptr;
 
-	if (!t) [[unlikely]]
-		return read_any(rv);
-	rpcrdma_core_transfer_post(t);
-	return 0;
+	return t ? post_reads(rv, t) : read_any(rv);
 }
 
 /* Begin to pull a Call. @thread: null ahead of the threads. Return as read() does. */

@@ -40,6 +40,7 @@
  * The actions in core->todo run after it is released. A Reply to be pulled holds off the
  * teardown from its exposure until these have run.
  */
+#include "../one_part.h"
 #include "../queue/send_queue.hh"
 #include "endpoint.hh"
 
@@ -412,13 +413,17 @@ int build_whole(rpcrdma_ep_core *core, rpcrdma_reply_out *out,
 	const rpcrdma_item *item = rpcrdma_port_reply_item(out);
 	const rpcrdma_lists *call_lists = out->call_lists;
 	rpcrdma_send *s = out->send;
+	rpcrdma_segment segment;
 	rpcrdma_transfer *t;
 	u32 payload;
 	u8 *to;
 
 	if (!item || !s ||
 	    !rpcrdma_plan_reply_one(&core->conn, call_lists, out->length, item,
-				    &payload))
+				    &payload) ||
+	    !rpcrdma_transfer_one_part(&core->rw, false, call_lists,
+				       &call_lists->writes[0], 0, item->length,
+				       &segment))
 		return 1;
 
 	const u32 before = item->position, octets = item->length;
@@ -436,9 +441,10 @@ int build_whole(rpcrdma_ep_core *core, rpcrdma_reply_out *out,
 	if (rest)
 		rpcrdma_port_reply_copy(out, out->length - rest, rest,
 					to + before);
-	t = rpcrdma_port_item_write(core, out, call_lists, octets);
-	if (!t) [[unlikely]]
+	t = rpcrdma_port_item_write(core, out, &segment);
+	if (!t || !rpcrdma_core_prepare_one(t, octets)) [[unlikely]]
 		return 1;
+	rpcrdma_port_reply_hold(out, t);
 
 	const u32 inv_handle =
 		rpcrdma_reply_invalidates(&core->conn, call_lists);

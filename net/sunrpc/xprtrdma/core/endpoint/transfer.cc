@@ -19,8 +19,9 @@
  * Memory
  *
  * The host allocates and frees transfers and parts. When a transfer ends, the host
- * unmaps its parts and calls the owner back, once. Then the Reads that wait for MRs are
- * retried, because there may be enough now.
+ * unmaps its parts and calls the owner back, once, unless it is a Call, which calls.cc
+ * continues. Then the Reads that wait for MRs are retried, because there may be enough
+ * now.
  *
  * Errors
  *
@@ -36,6 +37,7 @@
  * a time. Its claim to MRs, the queue of waiting Reads, and everything about posting
  * are protected by the lock of the connection.
  */
+#include "../one_part.h"
 #include "endpoint.hh"
 
 namespace rpcrdma
@@ -293,6 +295,8 @@ int add_segment(rpcrdma_transfer *t, rpcrdma_local *local, u32 at,
 	rpcrdma_ep_core *core = t->core;
 
 	rpcrdma_port_transfer_ended(t, ok);
+	if (t->call)
+		rpcrdma_core_call_pulled(t->call, ok);
 	if (t->claim.waits || rpcrdma_read_wanted(&core->rw.pool)) [[unlikely]]
 		claim(t, CLAIM_OVER);
 	if (t->reply) [[unlikely]]
@@ -371,6 +375,12 @@ bool post_batch(rpcrdma_ep_core *core, rpcrdma_work *work)
 } // namespace rpcrdma
 
 using namespace rpcrdma;
+
+void rpcrdma_core_not_one(struct rpcrdma_transfer *t, int status)
+{
+	not_prepared(t, t->claim.waits ? -E_AGAIN : status);
+	end(t, false);
+}
 
 void rpcrdma_core_transfer_queue_up(struct rpcrdma_transfer *t)
 {
