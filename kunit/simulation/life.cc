@@ -361,6 +361,11 @@ int rpcrdma_port_make(struct rpcrdma_ep_core *core,
 	return of(core).take(*m);
 }
 
+bool rpcrdma_port_network_lost(struct rpcrdma_ep_core *)
+{
+	return false;
+}
+
 int rpcrdma_port_objects(struct rpcrdma_ep_core *core)
 {
 	return of(core).create();

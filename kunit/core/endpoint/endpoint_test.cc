@@ -96,6 +96,16 @@ void rpcrdma_port_closing(rpcrdma_ep_core *, const char *reason)
 	the_host->closing = reason;
 }
 
+int rpcrdma_port_make(rpcrdma_ep_core *, const rpcrdma_setup_step *)
+{
+	return the_host->unresolved;
+}
+
+bool rpcrdma_port_network_lost(rpcrdma_ep_core *)
+{
+	return the_host->network_lost;
+}
+
 void rpcrdma_port_wake(rpcrdma_ep_core *)
 {
 }
@@ -154,6 +164,30 @@ TEST_F(EndpointSends, AnIdleConnectionIsNotClosed)
 	EXPECT_EQ(freed(), 0u);
 	EXPECT_EQ(port.stall_ms, 0u);
 	EXPECT_EQ(port.closing, nullptr);
+}
+
+/* After ENETDOWN, sunrpc may end the RPCs of a hard mount. */
+TEST_F(Endpoint, OnlyALostNetworkIsDown)
+{
+	for (int rc :
+	     { -ENETDOWN, -ENETUNREACH, -ENODEV, -EADDRNOTAVAIL, -EINVAL }) {
+		for (bool lost : { false, true }) {
+			*core = {};
+			rpcrdma_core_init(core.get());
+			core->life.client = true;
+			core->control.params = &params;
+			port.unresolved = rc;
+			port.network_lost = lost;
+
+			const rpcrdma_setup_step end =
+				rpcrdma_core_setup(core.get(), 0);
+
+			EXPECT_EQ(end.what, RPCRDMA_SETUP_END);
+			EXPECT_EQ(end.status, rc == -EINVAL ? -EINVAL :
+					      lost	    ? -ENETDOWN :
+							      -ENETUNREACH);
+		}
+	}
 }
 
 /* A buffer is charged as the memory that the host allocates for it. */

@@ -26,6 +26,8 @@ struct host {
 	u32 spaces = 0; /* calls of rpcrdma_port_write_space() */
 	u32 posted = 0; /* Sends */
 	const char *closing = nullptr;
+	int unresolved = 0; /* errno of the resolution of an address */
+	bool network_lost = false;
 	u32 refused = 0; /* queue pairs that the device cannot create */
 	/* Buffers larger than @largest of which there are no more than @large */
 	u32 largest = ~0u, large = 0;

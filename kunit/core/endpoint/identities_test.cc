@@ -22,7 +22,9 @@ struct keyring {
 	rpcrdma_hostauth auth{};
 };
 
-keyring *the_keyring;
+/* Of the tests in other files */
+keyring empty;
+keyring *the_keyring = &empty;
 
 } // namespace
 
@@ -83,6 +85,10 @@ protected:
 		core->life.client = true;
 		params.auth = RPCRDMA_AUTH_OFFER;
 		keys.identities[RPCRDMA_AUTH_OF_HOST] = "host";
+	}
+	~Identities() override
+	{
+		the_keyring = &empty;
 	}
 
 	int begin()

@@ -27,6 +27,16 @@ int rpcrdma_port_make(struct rpcrdma_ep_core *core,
 		      const struct rpcrdma_setup_step *m);
 
 /**
+ * rpcrdma_port_network_lost - check if the network namespace has lost its network
+ * @core: client's connection, the address of which could not be resolved
+ *
+ * Context: no lock held.
+ * Return: true if neither Ethernet nor IPoIB is left, only loopback and tunnels, as in the
+ * namespace of a container that has ended.
+ */
+bool rpcrdma_port_network_lost(struct rpcrdma_ep_core *core);
+
+/**
  * rpcrdma_port_objects - create the device's objects
  * @core: connection
  *

@@ -27,9 +27,7 @@
  * Errors
  *
  * An event that ends the connection closes it in any stage; the core has the errno. If
- * a step cannot begin, the setup fails, and the connection is closed, too. -ENETDOWN
- * is returned only if the network namespace has lost its network, because after this
- * errno sunrpc may end the RPCs of a hard mount.
+ * a step cannot begin, the setup fails, and the connection is closed, too.
  *
  * Locking
  *
@@ -160,12 +158,9 @@ static int rpcrdma_ep_answer(struct rpcrdma_ep *ep, u32 ms)
 	return rc;
 }
 
-/*
- * Return true if @net has lost its network: neither Ethernet nor IPoIB is left, only
- * loopback and tunnels, as in the namespace of a container that has ended.
- */
-static bool rpcrdma_net_is_lost(struct net *net)
+bool rpcrdma_port_network_lost(struct rpcrdma_ep_core *core)
 {
+	struct net *net = rpcrdma_ep_of(core)->id->route.addr.dev_addr.net;
 	struct net_device *dev;
 	bool lost = true;
 
@@ -177,27 +172,13 @@ static bool rpcrdma_net_is_lost(struct net *net)
 	return lost;
 }
 
-/*
- * Begin to resolve the server's address. Return -ENETDOWN only if the network is lost:
- * after that, sunrpc ends the RPCs of a mount with "fatal_neterrors".
- */
+/* Begin to resolve the server's address. */
 static int rpcrdma_ep_resolve(struct rpcrdma_ep *ep, u32 ms)
 {
 	struct sockaddr *src = ep->local.ss_family ?
 			       (struct sockaddr *)&ep->local : NULL;
-	int rc;
 
-	rc = rdma_resolve_addr(ep->id, src, (struct sockaddr *)&ep->remote, ms);
-	switch (rc) {
-	case -ENETDOWN:
-	case -ENETUNREACH:
-	case -ENODEV:
-	case -EADDRNOTAVAIL:
-		return rpcrdma_net_is_lost(ep->id->route.addr.dev_addr.net) ?
-		       -ENETDOWN : -ENETUNREACH;
-	default:
-		return rc;
-	}
+	return rdma_resolve_addr(ep->id, src, (struct sockaddr *)&ep->remote, ms);
 }
 
 int rpcrdma_port_make(struct rpcrdma_ep_core *core,

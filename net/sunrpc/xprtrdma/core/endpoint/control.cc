@@ -262,6 +262,26 @@ rpcrdma_setup_step next_step_of_setup(rpcrdma_ep_core *core, int result,
 	return rpcrdma_lifecycle_next_setup(&core->life, &core->conn, result);
 }
 
+/*
+ * Begin to resolve the server's address. Return -ENETDOWN only if the network is lost:
+ * after that, sunrpc ends the RPCs of a mount with "fatal_neterrors".
+ */
+int resolve(rpcrdma_ep_core *core, const rpcrdma_setup_step *m)
+{
+	const int rc = rpcrdma_port_make(core, m);
+
+	switch (rc) {
+	case -E_NETDOWN:
+	case -E_NETUNREACH:
+	case -E_NODEV:
+	case -E_ADDRNOTAVAIL:
+		return rpcrdma_port_network_lost(core) ? -E_NETDOWN :
+							 -E_NETUNREACH;
+	default:
+		return rc;
+	}
+}
+
 /* Count a setup that failed, and its cause if no event has been counted. */
 void count_failed_setup(rpcrdma_ep_core *core, u8 stage,
 			const rpcrdma_setup_step *end)
@@ -471,6 +491,9 @@ struct rpcrdma_setup_step rpcrdma_core_setup(struct rpcrdma_ep_core *core,
 			next_step_of_setup(core, result, &stage);
 
 		switch (m.what) {
+		case RPCRDMA_SETUP_ADDRESS:
+			result = resolve(core, &m);
+			break;
 		case RPCRDMA_SETUP_OBJECTS:
 			result = make_objects(core);
 			break;
