@@ -12,6 +12,14 @@ extern "C" {
 #endif
 
 /**
+ * rpcrdma_conn_refused() - check if the server has refused version 2
+ * @conn: an open connection
+ *
+ * Return: true if a client that may use version 2 uses version 1.
+ */
+bool rpcrdma_conn_refused(const struct rpcrdma_conn *conn);
+
+/**
  * rpcrdma_version_why() - get the reason for the connection's version, for logs
  * @conn: connection
  *

@@ -372,6 +372,7 @@ public:
 	int proofs(const rpcrdma_auth_request &ask,
 		   rpcrdma_auth_answer *answer);
 	void opened();
+	void version_refused();
 	void wake();
 	void closing(const char *reason);
 	void count(enum rpcrdma_counter counter);
@@ -542,6 +543,7 @@ private:
 	bool polling_ = false, polls_ = false; /* POLL is scheduled */
 	bool in_drain_ = false, drained_ = false;
 	bool opened_reported_ = false;
+	bool version_refused_ = false;
 	/* The counts of the core, and the expected ones */
 	u64 counts_[RPCRDMA_NR_COUNTERS]{}, due_[RPCRDMA_NR_COUNTERS]{};
 	u32 live_arrays_ = 0; /* message memory not freed */

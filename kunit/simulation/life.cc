@@ -218,14 +218,23 @@ void endpoint::open_later()
 	w_.after(w_.delay(20), this, OPEN_LATER);
 }
 
+void endpoint::version_refused()
+{
+	version_refused_ = true;
+}
+
 void endpoint::opened()
 {
+	const bool refused = life.client && conn.version == RPCRDMA_VERS_1 &&
+			     params.cfg.version_high == RPCRDMA_VERS_2;
+
+	if (refused != version_refused_)
+		w_.complain("the refusal of version 2 is not logged");
 	opened_reported_ = true;
 	due_[RPCRDMA_COUNT_OPENED]++;
 	due_[RPCRDMA_COUNT_CLOSED]++;
-	if (life.client && conn.version == RPCRDMA_VERS_1 &&
-	    (params.cfg.fallback_v1 ||
-	     params.cfg.version_high == RPCRDMA_VERS_2))
+	if (refused || (life.client && conn.version == RPCRDMA_VERS_1 &&
+			params.cfg.fallback_v1))
 		due_[RPCRDMA_COUNT_FALLBACKS]++;
 	if (rpcrdma_conn_auth_result(&conn) == RPCRDMA_AUTH_DONE) {
 		due_[RPCRDMA_COUNT_AUTHS_DONE]++;
@@ -389,6 +398,11 @@ int rpcrdma_port_sends(struct rpcrdma_ep_core *core, u32 nr)
 void rpcrdma_port_open_later(struct rpcrdma_ep_core *core)
 {
 	of(core).open_later();
+}
+
+void rpcrdma_port_version_refused(struct rpcrdma_ep_core *core)
+{
+	of(core).version_refused();
 }
 
 void rpcrdma_port_opened(struct rpcrdma_ep_core *core)

@@ -82,6 +82,14 @@ int rpcrdma_port_sends(struct rpcrdma_ep_core *core, u32 nr);
 void rpcrdma_port_open_later(struct rpcrdma_ep_core *core);
 
 /**
+ * rpcrdma_port_version_refused - log that the server has refused version 2
+ * @core: client's connection, which opens with version 1
+ *
+ * Context: no lock held.
+ */
+void rpcrdma_port_version_refused(struct rpcrdma_ep_core *core);
+
+/**
  * rpcrdma_port_opened - notify the transport that RPC traffic may begin
  * @core: connection
  *

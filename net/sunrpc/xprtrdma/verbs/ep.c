@@ -297,13 +297,11 @@ static void rpcrdma_ep_overdue(struct work_struct *work)
 
 /* ---- Opening ---- */
 
-/* Log that the connection uses version 1 although the client asked for more. */
-static void rpcrdma_ep_opened_v1(struct rpcrdma_ep *ep)
+void rpcrdma_port_version_refused(struct rpcrdma_ep_core *core)
 {
-	if (ep->client && ep->params.version_high > RPCRDMA_VERS_1)
-		pr_info_ratelimited("rpcrdma: %pISpc does not support version 2 (it supports %u to %u), using version 1\n",
-				    &ep->remote, ep->core.conn.err_vers_low,
-				    ep->core.conn.err_vers_high);
+	pr_info_ratelimited("rpcrdma: %pISpc does not support version 2 (it supports %u to %u), using version 1\n",
+			    &rpcrdma_ep_of(core)->remote,
+			    core->conn.err_vers_low, core->conn.err_vers_high);
 }
 
 void rpcrdma_port_opened(struct rpcrdma_ep_core *core)
@@ -314,8 +312,6 @@ void rpcrdma_port_opened(struct rpcrdma_ep_core *core)
 	trace_rpcrdma_auth_result(ep);
 	if (ep->ops->changed)
 		ep->ops->changed(ep);
-	if (core->conn.version == RPCRDMA_VERS_1)
-		rpcrdma_ep_opened_v1(ep);
 	if (ep->ops->opened)
 		ep->ops->opened(ep);
 }

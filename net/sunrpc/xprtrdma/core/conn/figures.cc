@@ -118,9 +118,9 @@ void rpcrdma_quota_figures(const struct rpcrdma_quota_account *account, u64 *f)
 
 bool rpcrdma_conn_fell_back(const struct rpcrdma_conn *conn)
 {
-	return conn->cfg.client && conn->version == RPCRDMA_VERS_1 &&
-	       (conn->cfg.fallback_v1 ||
-		conn->cfg.version_high > RPCRDMA_VERS_1);
+	return rpcrdma_conn_refused(conn) ||
+	       (conn->cfg.client && conn->version == RPCRDMA_VERS_1 &&
+		conn->cfg.fallback_v1);
 }
 
 const char *rpcrdma_stage_name(u8 stage)

@@ -241,6 +241,12 @@ bool rpcrdma_server_learn(struct rpcrdma_server_memories *all,
 	return rpcrdma_version_learn(&server.memory, now, tried, answer);
 }
 
+bool rpcrdma_conn_refused(const struct rpcrdma_conn *conn)
+{
+	return conn->cfg.client && conn->version == RPCRDMA_VERS_1 &&
+	       conn->cfg.version_high > RPCRDMA_VERS_1;
+}
+
 const char *rpcrdma_version_why(const struct rpcrdma_conn *conn)
 {
 	if (!conn->version)
@@ -249,5 +255,5 @@ const char *rpcrdma_version_why(const struct rpcrdma_conn *conn)
 		return "both";
 	if (conn->cfg.version_high == RPCRDMA_VERS_1)
 		return conn->cfg.fallback_v1 ? "silence" : "setting";
-	return conn->cfg.client ? "refused" : "peer";
+	return rpcrdma_conn_refused(conn) ? "refused" : "peer";
 }

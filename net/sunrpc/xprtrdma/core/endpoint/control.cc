@@ -350,6 +350,8 @@ void opened(rpcrdma_ep_core *core)
 		rpcrdma_port_count(core, RPCRDMA_COUNT_FALLBACKS);
 	if (rpcrdma_conn_auth_result(&core->conn) == RPCRDMA_AUTH_DONE)
 		rpcrdma_port_count(core, RPCRDMA_COUNT_AUTHS_DONE);
+	if (rpcrdma_conn_refused(&core->conn))
+		rpcrdma_port_version_refused(core);
 	rpcrdma_port_opened(core);
 }
 
