@@ -16,6 +16,7 @@ extern "C" {
 
 enum rpcrdma_quota_action {
 	RPCRDMA_QUOTA_ASK,		/* as rpcrdma_quota_ask(); sets @ok */
+	RPCRDMA_QUOTA_TAKE,		/* ASK, and charge @octets if @ok */
 	RPCRDMA_QUOTA_CHARGE,		/* charge @count times @octets */
 	RPCRDMA_QUOTA_CHARGE_UP_TO,	/* up to @count times; sets @count */
 	RPCRDMA_QUOTA_ASSEMBLED,	/* as rpcrdma_quota_assembled(); sets @ok */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The order in which connections get memory for Replies */
+/* The order in which connections get memory, and changes of an account */
 #include <algorithm>
 #include <vector>
 
@@ -185,6 +185,43 @@ TEST(Quota, NoReplyIsStarved)
 		done.push_back(one.done);
 	std::sort(done.begin(), done.end());
 	EXPECT_GE(done.front(), done[COUNT / 2] / 4) << done.back();
+}
+
+/* What is taken is charged, and what is refused is not. */
+TEST(Quota, TakingIsAskingAndCharging)
+{
+	std::vector<rpcrdma_quota_account> first(1, account()), second = first;
+	rpcrdma_quota all[2] = { memory(first, MIB), memory(second, MIB) };
+	rpcrdma_quota_account *const a[2] = { &first[0], &second[0] };
+	u32 taken = 0;
+
+	const auto change = [&](u32 i, rpcrdma_quota_action what) {
+		rpcrdma_quota_change change = {};
+
+		change.what = what;
+		change.use = RPCRDMA_QUOTA_CALLS;
+		change.count = 1;
+		change.octets = 4 * KIB;
+		if (!rpcrdma_quota_change_own(&all[i], a[i], &change))
+			rpcrdma_quota_change_all(&all[i], a[i], &change);
+		return change;
+	};
+
+	for (;; taken++) {
+		const auto take = change(0, RPCRDMA_QUOTA_TAKE);
+		const auto ask = change(1, RPCRDMA_QUOTA_ASK);
+
+		EXPECT_EQ(take.ok, ask.ok);
+		EXPECT_EQ(take.visit,
+			  ask.ok ? change(1, RPCRDMA_QUOTA_CHARGE).visit :
+				   ask.visit);
+		EXPECT_EQ(a[0]->held[RPCRDMA_QUOTA_CALLS],
+			  a[1]->held[RPCRDMA_QUOTA_CALLS]);
+		EXPECT_EQ(all[0].used, all[1].used);
+		if (!take.ok)
+			break;
+	}
+	EXPECT_GT(taken, 0u);
 }
 
 } // namespace

@@ -131,10 +131,7 @@ bool rpcrdma_ep_quota_available(struct rpcrdma_ep *ep,
 bool rpcrdma_ep_take_more(struct rpcrdma_ep *ep, enum rpcrdma_quota_use use,
 			  u64 octets)
 {
-	if (!rpcrdma_quota_make(ep, RPCRDMA_QUOTA_ASK, use, octets))
-		return false;
-	rpcrdma_quota_make(ep, RPCRDMA_QUOTA_CHARGE, use, octets);
-	return true;
+	return rpcrdma_quota_make(ep, RPCRDMA_QUOTA_TAKE, use, octets);
 }
 
 u32 rpcrdma_port_charge(struct rpcrdma_ep_core *core,

@@ -311,6 +311,10 @@ bool rpcrdma_quota_change_own(const struct rpcrdma_quota *all,
 		change->ok = rpcrdma_quota_allows_own(account, change->use,
 						      change->octets);
 		return change->ok;
+	case RPCRDMA_QUOTA_TAKE:
+		change->ok = rpcrdma_quota_charge_own(account, change->use,
+						      change->octets);
+		return change->ok;
 	case RPCRDMA_QUOTA_CHARGE:
 	case RPCRDMA_QUOTA_CHARGE_UP_TO:
 		return rpcrdma_quota_charge_own(account, change->use,
@@ -334,6 +338,7 @@ void rpcrdma_quota_change_all(struct rpcrdma_quota *all,
 
 	switch (change->what) {
 	case RPCRDMA_QUOTA_ASK:
+	case RPCRDMA_QUOTA_TAKE:
 		change->ok = rpcrdma_quota_ask(all, account, change->use,
 					       change->octets);
 		/*
@@ -342,6 +347,9 @@ void rpcrdma_quota_change_all(struct rpcrdma_quota *all,
 		 */
 		if (!change->ok && account->queued)
 			change->visit = RPCRDMA_QUOTA_VISIT_LATER;
+		if (change->ok && change->what == RPCRDMA_QUOTA_TAKE)
+			rpcrdma_quota_charge(all, account, change->use,
+					     change->octets);
 		break;
 	case RPCRDMA_QUOTA_CHARGE_UP_TO:
 		change->count = rpcrdma_quota_fits(all, account, change->use,
