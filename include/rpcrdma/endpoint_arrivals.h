@@ -7,7 +7,7 @@
  * To poll a connection, a host calls rpcrdma_core_poll_begin(), and then for each Receive
  * that rpcrdma_core_poll_next() returns:
  *
- * - if the Receive has failed, it reports RPCRDMA_HAPPENED_FAILED;
+ * - if the Receive has failed, it calls rpcrdma_core_recv_failed();
  * - otherwise it gives the buffer to the CPU, calls rpcrdma_core_receive_prepare(), takes
  *   the lock, calls rpcrdma_core_receive(), and acts on the result.
  *
@@ -16,6 +16,7 @@
 #ifndef RPCRDMA_ENDPOINT_ARRIVALS_H
 #define RPCRDMA_ENDPOINT_ARRIVALS_H
 
+#include "lifecycle.h"
 #include "work.h"
 
 #ifdef __cplusplus
@@ -131,6 +132,16 @@ enum rpcrdma_outcome {
 	/* As FINISH, and close the connection for conn->reason. */
 	RPCRDMA_OUTCOME_CLOSE,
 };
+
+/**
+ * rpcrdma_core_recv_failed() - close a connection after a failed Receive
+ * @core: connection
+ * @failure: kind of failure
+ *
+ * Context: process context, no lock held.
+ */
+void rpcrdma_core_recv_failed(struct rpcrdma_ep_core *core,
+			      enum rpcrdma_failure failure);
 
 /**
  * rpcrdma_core_arrived() - store the Receives that have completed since the last batch

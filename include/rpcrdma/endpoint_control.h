@@ -185,6 +185,17 @@ void rpcrdma_core_happened(struct rpcrdma_ep_core *core,
 void rpcrdma_core_close(struct rpcrdma_ep_core *core, const char *reason);
 
 /**
+ * rpcrdma_core_failed() - close a connection after a failed Work Request
+ * @core: connection
+ * @failure: kind of failure
+ * @reason: static string, reported unless the Work Request was only flushed
+ *
+ * Context: process context, no lock held.
+ */
+void rpcrdma_core_failed(struct rpcrdma_ep_core *core,
+			 enum rpcrdma_failure failure, const char *reason);
+
+/**
  * rpcrdma_core_open_later() - do the work that rpcrdma_port_open_later() deferred
  * @core: connection
  *

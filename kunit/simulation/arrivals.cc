@@ -104,7 +104,8 @@ bool endpoint::receive(received *rv)
 		w_.complain(std::string(name) +
 			    ": messages are processed out of order");
 	if (rv->failed) {
-		failed();
+		/* The queue pair has stopped. */
+		rpcrdma_core_recv_failed(this, RPCRDMA_FAILURE_FLUSHED);
 		return false;
 	}
 	if (params.refuses_props)
@@ -143,17 +144,6 @@ bool endpoint::receive(received *rv)
 	if (ours)
 		check();
 	return !ours;
-}
-
-/* Handle a failed Receive: the queue pair has stopped. */
-void endpoint::failed()
-{
-	rpcrdma_lifecycle_event event{};
-
-	event.what = RPCRDMA_HAPPENED_FAILED;
-	event.failure = RPCRDMA_FAILURE_FLUSHED;
-	event.reason = "a Receive failed";
-	rpcrdma_core_happened(this, &event);
 }
 
 /*

@@ -457,7 +457,6 @@ private:
 	void poll();
 	void poll_later();
 	bool receive(received *rv);
-	void failed();
 	void check_invalidation(const received *rv, enum rpcrdma_outcome what);
 	void deliver(received *rv);
 	void drain_device();

@@ -468,6 +468,11 @@ void rpcrdma_port_stream_uncharge(struct rpcrdma_ep_core *core,
 	of(core).give(RPCRDMA_QUOTA_REPLIES, st->len);
 }
 
+/* On this device, no Work Request fails without a disconnect. */
+void rpcrdma_port_works_check(struct rpcrdma_ep_core *)
+{
+}
+
 u32 rpcrdma_port_now_ms(const struct rpcrdma_ep_core *core)
 {
 	return static_cast<const endpoint *>(core)->now_ms();

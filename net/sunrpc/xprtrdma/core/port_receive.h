@@ -75,6 +75,15 @@ void rpcrdma_port_recv_put(struct rpcrdma_recv *rv);
 /* ---- Arrivals ---- */
 
 /**
+ * rpcrdma_port_works_check - call rpcrdma_core_failed() if a Work Request of the Send
+ *	Queue has failed
+ * @core: connection
+ *
+ * Context: process context, no lock held.
+ */
+void rpcrdma_port_works_check(struct rpcrdma_ep_core *core);
+
+/**
  * rpcrdma_port_assembly - allocate memory for a continued message
  * @core: connection
  * @size: bytes

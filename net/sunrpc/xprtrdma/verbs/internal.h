@@ -100,12 +100,7 @@ int rpcrdma_counts_init(void);
 void rpcrdma_counts_exit(void);
 void rpcrdma_ep_list(struct rpcrdma_ep *ep);
 void rpcrdma_ep_unlist(struct rpcrdma_ep *ep);
-/*
- * Close the connection after a failed Work Request. @reason: a static string, reported
- * unless the Work Request was only flushed.
- */
-void rpcrdma_ep_failed(struct rpcrdma_ep *ep, enum ib_wc_status status,
-		       const char *reason);
+enum rpcrdma_failure rpcrdma_wc_failure(enum ib_wc_status status);
 /*
  * Notify the transport that waiting work may be retried, but not after closed(). No lock
  * held.
@@ -190,8 +185,6 @@ static __always_inline bool rpcrdma_chain_post(struct rpcrdma_ep *ep,
 
 /* Work function of ep->reap_work */
 void rpcrdma_works_reap(struct work_struct *item);
-/* Close the connection if a Work Request failed or was flushed. No lock held. */
-void rpcrdma_works_check(struct rpcrdma_ep *ep);
 
 /* ---- extent.c ---- */
 

@@ -117,7 +117,7 @@ void rpcrdma_port_closing(struct rpcrdma_ep_core *core, const char *reason)
  * Classify the status of a failed Work Request. One cause of a local length error is a
  * peer that sends more than a Receive holds.
  */
-static enum rpcrdma_failure rpcrdma_wc_failure(enum ib_wc_status status)
+enum rpcrdma_failure rpcrdma_wc_failure(enum ib_wc_status status)
 {
 	switch (status) {
 	case IB_WC_WR_FLUSH_ERR:
@@ -140,18 +140,6 @@ static enum rpcrdma_failure rpcrdma_wc_failure(enum ib_wc_status status)
  * Close the connection after a Work Request failed with @status; otherwise like
  * rpcrdma_ep_close().
  */
-void rpcrdma_ep_failed(struct rpcrdma_ep *ep, enum ib_wc_status status,
-		       const char *reason)
-{
-	const struct rpcrdma_lifecycle_event event = {
-		.what = RPCRDMA_HAPPENED_FAILED,
-		.failure = rpcrdma_wc_failure(status),
-		.reason = reason,
-	};
-
-	rpcrdma_core_happened(&ep->core, &event);
-}
-
 void rpcrdma_ep_wait_closed(struct rpcrdma_ep *ep)
 {
 	wait_for_completion(&ep->closed);

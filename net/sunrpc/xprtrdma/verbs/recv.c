@@ -348,11 +348,8 @@ struct rpcrdma_recv *rpcrdma_ep_poll_next(struct rpcrdma_poll *poll)
 	while ((rv = rpcrdma_core_poll_next(&ep->core))) {
 		status = verbs_recv_of(rv)->status;
 		if (unlikely(status != IB_WC_SUCCESS)) {
-			/* A failed Work Request may be why this one was flushed. */
-			if (status == IB_WC_WR_FLUSH_ERR)
-				rpcrdma_works_check(ep);
-			rpcrdma_ep_failed(ep, status,
-					  "a Receive failed; its message may be longer than this end announced");
+			rpcrdma_core_recv_failed(&ep->core,
+						 rpcrdma_wc_failure(status));
 		} else if (likely(rpcrdma_recv_process(ep, rv))) {
 			poll->over = rpcrdma_core_poll_is_over(&ep->core);
 			return rv;

@@ -107,7 +107,7 @@ void rpcrdma_works_reap(struct work_struct *item)
 	rpcrdma_core_freed(&ep->core);
 	todo = rpcrdma_ep_unlock(ep);
 	rpcrdma_core_end(&ep->core, todo, &done_list, true);
-	rpcrdma_works_check(ep);
+	rpcrdma_port_works_check(&ep->core);
 	rpcrdma_memalloc_end(flags);
 }
 
@@ -137,17 +137,17 @@ static noinline void rpcrdma_wc_failed(struct rpcrdma_ep *ep,
 		queue_work(rpcrdma_message_wq, &ep->reap_work);
 }
 
-/*
- * Close the connection if a Work Request has failed. Process context, no ep lock held.
- */
-void rpcrdma_works_check(struct rpcrdma_ep *ep)
+void rpcrdma_port_works_check(struct rpcrdma_ep_core *core)
 {
+	struct rpcrdma_ep *ep = rpcrdma_ep_of(core);
 	const char *failure = READ_ONCE(ep->failure);
 
 	if (unlikely(failure))
-		rpcrdma_ep_failed(ep, READ_ONCE(ep->failure_status), failure);
+		rpcrdma_core_failed(core,
+				    rpcrdma_wc_failure(READ_ONCE(ep->failure_status)),
+				    failure);
 	else if (unlikely(READ_ONCE(ep->flushed)))
-		rpcrdma_ep_failed(ep, IB_WC_WR_FLUSH_ERR, NULL);
+		rpcrdma_core_failed(core, RPCRDMA_FAILURE_FLUSHED, NULL);
 }
 
 /*

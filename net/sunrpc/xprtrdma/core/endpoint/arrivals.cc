@@ -49,6 +49,8 @@ namespace
  * dropped a message is closed
  */
 constexpr u32 DROPPED_MS = 1000;
+constexpr char RECEIVE_FAILED[] =
+	"a Receive failed; its message may be longer than this end announced";
 constexpr char NOT_OFFERED[] =
 	"the peer invalidated a handle that its RPC did not provide";
 
@@ -228,6 +230,15 @@ bool invalidation_ok(rpcrdma_ep_core *core, const rpcrdma_recv *rv)
 } // namespace rpcrdma
 
 using namespace rpcrdma;
+
+void rpcrdma_core_recv_failed(struct rpcrdma_ep_core *core,
+			      enum rpcrdma_failure failure)
+{
+	/* A failed Work Request may be why the Receive was flushed. */
+	if (failure == RPCRDMA_FAILURE_FLUSHED)
+		rpcrdma_port_works_check(core);
+	rpcrdma_core_failed(core, failure, RECEIVE_FAILED);
+}
 
 void rpcrdma_core_arrived(struct rpcrdma_ep_core *core,
 			  struct llist_node *newest)

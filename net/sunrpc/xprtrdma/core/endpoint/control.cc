@@ -477,6 +477,17 @@ void rpcrdma_core_close(struct rpcrdma_ep_core *core, const char *reason)
 	rpcrdma_core_happened(core, &event);
 }
 
+void rpcrdma_core_failed(struct rpcrdma_ep_core *core,
+			 enum rpcrdma_failure failure, const char *reason)
+{
+	rpcrdma_lifecycle_event event{};
+
+	event.what = RPCRDMA_HAPPENED_FAILED;
+	event.failure = failure;
+	event.reason = reason;
+	rpcrdma_core_happened(core, &event);
+}
+
 void rpcrdma_core_open_later(struct rpcrdma_ep_core *core)
 {
 	rpcrdma_core_events(core, LATER);
