@@ -39,6 +39,37 @@ struct rpcrdma_auth_host {
  */
 void rpcrdma_core_auth_answer(struct rpcrdma_ep_core *core);
 
+/* Milliseconds between look-ups of absent algorithms, so that peers cannot cause one each */
+enum {
+	RPCRDMA_AUTH_LOOKUP_MS = 60 * 1000,
+};
+
+/* The host's look-ups of its algorithms, which may take long. All zero at first */
+struct rpcrdma_auth_lookup {
+	u32 at_ms;		/* time of the last one */
+	bool done;		/* there was one that did not lack memory */
+	bool complete;		/* it has found all algorithms */
+};
+
+/**
+ * rpcrdma_auth_lookup_due() - check if the algorithms are to be looked up
+ * @last: last look-up
+ * @now_ms: time
+ *
+ * Context: any; another one may change @last.
+ * Return: true if so, for a handshake that begins now.
+ */
+static inline bool rpcrdma_auth_lookup_due(const struct rpcrdma_auth_lookup *last,
+					   u32 now_ms)
+{
+	const u32 at_ms = __atomic_load_n(&last->at_ms, __ATOMIC_RELAXED);
+
+	if (__atomic_load_n(&last->complete, __ATOMIC_RELAXED))
+		return false;
+	return !__atomic_load_n(&last->done, __ATOMIC_RELAXED) ||
+	       now_ms - at_ms > RPCRDMA_AUTH_LOOKUP_MS;
+}
+
 #ifdef __cplusplus
 }
 #endif

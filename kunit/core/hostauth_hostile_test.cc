@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Host authentication against a peer, or a network, that violates the rules */
+#include <rpcrdma/endpoint_auth.h>
+
 #include "hostauth.hh"
 
 using namespace engine_test;
@@ -657,6 +659,22 @@ TEST(HostAuthHostile, PropertiesStayProven)
 			  .word(RDMA2_ERR_BAD_PROPVAL));
 	EXPECT_EQ(s.e->conn.cfg.props.rcsiz, segments);
 	EXPECT_TRUE(s.open());
+}
+
+/* A peer cannot cause a look-up with each handshake. */
+TEST(HostAuth, AbsentAlgorithmsAreSoughtOnceAMinute)
+{
+	rpcrdma_auth_lookup last{};
+
+	EXPECT_TRUE(rpcrdma_auth_lookup_due(&last, 5));
+	last.done = true;
+	for (u32 at : { 5u, ~0u - 10 }) {
+		last.at_ms = at;
+		EXPECT_FALSE(rpcrdma_auth_lookup_due(&last, at + 60000));
+		EXPECT_TRUE(rpcrdma_auth_lookup_due(&last, at + 60001));
+	}
+	last.complete = true;
+	EXPECT_FALSE(rpcrdma_auth_lookup_due(&last, last.at_ms + 60001));
 }
 
 } // namespace

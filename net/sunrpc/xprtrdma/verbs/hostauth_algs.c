@@ -33,7 +33,6 @@
  */
 
 #include <crypto/hash.h>
-#include <linux/jiffies.h>
 #include <linux/mutex.h>
 #include <linux/workqueue.h>
 
@@ -41,9 +40,6 @@
 
 /* If this is 0, the compiler removes the calls of the crypto API, which cannot be linked. */
 #define RPCRDMA_HMACS	IS_REACHABLE(CONFIG_CRYPTO_HASH)
-
-/* Time between look-ups of absent algorithms, so that peers cannot cause one each */
-#define RPCRDMA_ALGS_RETRY	(60 * HZ)
 
 static const struct {
 	enum rpcrdma_auth_hash	hash;
@@ -57,9 +53,7 @@ static const struct {
 static DEFINE_MUTEX(rpcrdma_algs_mutex);
 static DEFINE_MUTEX(rpcrdma_hmac_mutex);
 static struct crypto_shash *rpcrdma_hmacs[RPCRDMA_AUTH_SHA512 + 1];
-/* When the algorithms were looked up, or 0; and whether all were found */
-static unsigned long rpcrdma_algs_sought;
-static bool rpcrdma_algs_complete;
+static struct rpcrdma_auth_lookup rpcrdma_algs;
 
 /* Look up an HMAC. Return 0, -ENOENT or -ENOMEM. Caller holds rpcrdma_algs_mutex. */
 static int rpcrdma_hmac_find(unsigned int i)
@@ -78,7 +72,7 @@ static int rpcrdma_hmac_find(unsigned int i)
 	}
 	if (PTR_ERR(found) == -ENOMEM)
 		return -ENOMEM;
-	if (!rpcrdma_algs_sought)
+	if (!rpcrdma_algs.done)
 		pr_warn("rpcrdma: this kernel has no %s: error %ld; host authentication does not use it\n",
 			name, PTR_ERR(found));
 	return -ENOENT;
@@ -98,12 +92,14 @@ void rpcrdma_algs_find(void)
 		complete &= !rc;
 	}
 	if (rc != -ENOMEM) {
-		rc = rpcrdma_dh_find(!rpcrdma_algs_sought);
+		rc = rpcrdma_dh_find(!rpcrdma_algs.done);
 		complete &= !rc;
 	}
-	if (rc != -ENOMEM)
-		WRITE_ONCE(rpcrdma_algs_sought, jiffies ?: 1);
-	WRITE_ONCE(rpcrdma_algs_complete, complete);
+	if (rc != -ENOMEM) {
+		WRITE_ONCE(rpcrdma_algs.at_ms, rpcrdma_now_ms());
+		WRITE_ONCE(rpcrdma_algs.done, true);
+	}
+	WRITE_ONCE(rpcrdma_algs.complete, complete);
 	mutex_unlock(&rpcrdma_algs_mutex);
 }
 
@@ -116,14 +112,12 @@ static DECLARE_WORK(rpcrdma_algs_work, rpcrdma_algs_find_work);
 
 bool rpcrdma_algs_known(void)
 {
-	unsigned long sought = READ_ONCE(rpcrdma_algs_sought);
-
-	if (!RPCRDMA_HMACS || READ_ONCE(rpcrdma_algs_complete))
+	if (!RPCRDMA_HMACS)
 		return true;
 	/* Not on a workqueue of this module: the work item may wait for any file system. */
-	if (!sought || time_after(jiffies, sought + RPCRDMA_ALGS_RETRY))
+	if (rpcrdma_auth_lookup_due(&rpcrdma_algs, rpcrdma_now_ms()))
 		queue_work(system_long_wq, &rpcrdma_algs_work);
-	return sought;
+	return READ_ONCE(rpcrdma_algs.done);
 }
 
 u32 rpcrdma_algs_hashes(void)
@@ -151,8 +145,7 @@ void rpcrdma_algs_exit(void)
 		rpcrdma_hmacs[i] = NULL;
 	}
 	rpcrdma_dh_exit();
-	rpcrdma_algs_sought = 0;
-	rpcrdma_algs_complete = false;
+	rpcrdma_algs = (struct rpcrdma_auth_lookup){};
 }
 
 /*
