@@ -699,6 +699,57 @@ class Decode(unittest.TestCase):
         self.assertIsNone(netlink.address(bytes(16)))
 
 
+class Events(Test):
+    class Socket:
+        """A socket that has lost messages between two of them."""
+
+        def __init__(self, *data):
+            self.data = list(data)
+
+        def setsockopt(self, *_):
+            pass
+
+        def recv(self, _):
+            if not self.data:
+                raise KeyboardInterrupt
+            data = self.data.pop(0)
+            if isinstance(data, OSError):
+                raise data
+            return data
+
+    @staticmethod
+    def message(state):
+        body = struct.pack("=BBH", netlink.COMMANDS.index("connection-ntf") + 1, 1, 0)
+        for number, value in ((1, "client"), (5, "both"), (6, state)):
+            body += netlink.attribute(number, value.encode() + b"\0")
+        for number in 2, 3:
+            body += netlink.attribute(number, struct.pack("=H", 10) + bytes(26))
+        body += netlink.attribute(4, struct.pack("=I", 2))
+        return struct.pack("=IHHII", 16 + len(body), 30, 0, 0, 0) + body
+
+    def events(self, *options, error=errno.ENOBUFS):
+        family = netlink.Netlink.__new__(netlink.Netlink)
+        family.family, family.groups, family.names = 30, {netlink.GROUP: 1}, []
+        family.connections = lambda: []
+        family.socket = self.Socket(self.message("open"), OSError(error, ""),
+                                    self.message("closing"))
+        self.host.family = family
+        return self.run_tool("events", *options)
+
+    def test_lost(self):
+        code, text = self.events()
+        self.assertEqual(code, 130)
+        self.assertRegex(text, r"open\n\S+ events were lost\n.* closing\n$")
+
+    def test_lost_json(self):
+        lines = [json.loads(line) for line in self.events("--json")[1].splitlines()]
+        self.assertEqual([line.get("state") for line in lines], ["open", None, "closing"])
+        self.assertEqual(lines[1], {"lost": True})
+
+    def test_other_errors(self):
+        self.assertEqual(self.events(error=errno.EBADF)[0], 3)
+
+
 class Status(Test):
     def test_text(self):
         self.host.family.answers["listeners"] = [

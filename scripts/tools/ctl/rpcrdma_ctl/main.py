@@ -90,7 +90,9 @@ def run_top(system, options, out):
 def run_events(system, options, out):
     for connection in system.netlink().events():
         if options.json:
-            out.write(json.dumps(connection) + "\n")
+            out.write(json.dumps(connection or {"lost": True}) + "\n")
+        elif connection is None:
+            out.write(f"{time.strftime('%FT%T')} events were lost\n")
         else:
             out.write(f"{time.strftime('%FT%T')} {connection['role']} "
                       f"{netlink.text(connection['local'])} - "

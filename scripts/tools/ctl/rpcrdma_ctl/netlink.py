@@ -177,10 +177,18 @@ class Netlink:
         return self._dump("connection-get", "connection")
 
     def events(self):
-        """Yield each connection when it opens or closes."""
+        """
+        Yield each connection when it opens or closes, and None when the kernel has dropped
+        some of these events, because they were not read in time.
+        """
         self.connections()
         self.socket.setsockopt(SOL_NETLINK, NETLINK_ADD_MEMBERSHIP, self.groups[GROUP])
         while True:
-            for kind, _, body in self._messages():
-                if kind == self.family and body[0] == COMMANDS.index("connection-ntf") + 1:
-                    yield decode("connection", body[4:], self.names)
+            try:
+                for kind, _, body in self._messages():
+                    if kind == self.family and body[0] == COMMANDS.index("connection-ntf") + 1:
+                        yield decode("connection", body[4:], self.names)
+            except OSError as error:
+                if error.errno != errno.ENOBUFS:
+                    raise
+                yield None
