@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-#include "endpoint/endpoint.hh"
+#include "endpoint/posting.hh"
 #include "fixture.hh"
 
 host *the_host;

@@ -33,7 +33,7 @@
  * The lock of the connection is held while messages are built and posted. A stream is
  * freed without it.
  */
-#include "endpoint.hh"
+#include "posting.hh"
 
 namespace rpcrdma
 {

@@ -36,7 +36,7 @@
  * The lock of the connection protects the state machine. The steps of a setup, and
  * actions, run without it.
  */
-#include "endpoint.hh"
+#include "sends.hh"
 
 namespace rpcrdma
 {

@@ -33,7 +33,7 @@
  * except for rpcrdma_core_rdma(). Callbacks, rpcrdma_core_finish() and
  * rpcrdma_core_events() run without it.
  */
-#include "endpoint.hh"
+#include "posting.hh"
 
 namespace rpcrdma
 {

@@ -35,7 +35,7 @@
  * posted under it. Receives are charged and allocated without the lock, while the
  * teardown is held off.
  */
-#include "endpoint.hh"
+#include "sends.hh"
 
 namespace rpcrdma
 {

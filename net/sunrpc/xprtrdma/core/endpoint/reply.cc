@@ -42,7 +42,7 @@
  */
 #include "../one_part.h"
 #include "../queue/send_queue.hh"
-#include "endpoint.hh"
+#include "posting.hh"
 
 namespace rpcrdma
 {

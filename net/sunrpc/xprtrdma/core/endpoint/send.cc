@@ -37,7 +37,7 @@
 #include "../queue/send_queue.hh"
 #include "../rpc/plan_call.hh"
 #include "../wire/xdr.hh"
-#include "endpoint.hh"
+#include "posting.hh"
 
 namespace rpcrdma
 {

@@ -39,7 +39,7 @@
  * the teardown is held off.
  */
 #include "../wire/one_chunk.hh"
-#include "endpoint.hh"
+#include "sends.hh"
 
 namespace rpcrdma
 {

@@ -35,7 +35,7 @@
  * run without it. MRs and exposed Replies are walked without a lock, because no other
  * context adds or removes any at that time.
  */
-#include "endpoint.hh"
+#include "posting.hh"
 
 namespace rpcrdma
 {

@@ -38,7 +38,7 @@
  * are protected by the lock of the connection.
  */
 #include "../one_part.h"
-#include "endpoint.hh"
+#include "posting.hh"
 
 namespace rpcrdma
 {
