@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * Integers and serial numbers: for the kernel, and for C and C++ in user space.
+ * Integers, serial numbers and pages: for the kernel, and for C and C++ in user space.
  */
 #ifndef RPCRDMA_BASE_H
 #define RPCRDMA_BASE_H
@@ -32,5 +32,11 @@ typedef unsigned long long u64;
 
 typedef u32 rpcrdma_serial;
 #endif
+
+/* Return @octets, rounded up to whole pages of @page bytes. */
+static inline u64 rpcrdma_whole_pages(u64 page, u64 octets)
+{
+	return (octets + page - 1) & ~(page - 1);
+}
 
 #endif /* RPCRDMA_BASE_H */

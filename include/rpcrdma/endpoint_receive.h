@@ -69,7 +69,7 @@ enum {
 static inline u32 rpcrdma_buffer_octets(u32 page, u32 octets)
 {
 	if (octets > page)
-		return (octets + page - 1) & ~(page - 1);
+		return (u32)rpcrdma_whole_pages(page, octets);
 	return octets > 1 ? 1U << (32 - __builtin_clz(octets - 1)) : octets;
 }
 

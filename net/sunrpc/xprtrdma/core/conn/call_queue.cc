@@ -76,10 +76,8 @@ using namespace rpcrdma;
 void rpcrdma_calls_arrived(struct rpcrdma_call_queue *q,
 			   struct rpcrdma_queued_call *call, u64 octets)
 {
-	const u64 page = q->page_octets;
-
 	call->order = q->arrived++;
-	call->pull_octets = (octets + page - 1) & ~(page - 1);
+	call->pull_octets = rpcrdma_whole_pages(q->page_octets, octets);
 	call->pulled = false;
 }
 
