@@ -29,6 +29,17 @@ void rpcrdma_core_call_dispatch(struct rpcrdma_call_queue *q,
 				struct rpcrdma_recv *rv);
 
 /**
+ * rpcrdma_core_ask_reply_room() - rpcrdma_core_reply_room() while memory is limited
+ * @core: connection
+ * @q: its Calls
+ *
+ * Context: as for rpcrdma_core_calls_next().
+ * Return: as for rpcrdma_core_reply_room().
+ */
+bool rpcrdma_core_ask_reply_room(struct rpcrdma_ep_core *core,
+				 const struct rpcrdma_call_queue *q);
+
+/**
  * rpcrdma_core_calls_dequeue() - remove the Call from the queue that a thread processes
  *	next
  * @core: connection

@@ -75,7 +75,7 @@ static void close_reserved_late(struct kunit *test)
 	unsigned int nr = 0;
 
 	while (READ_ONCE(ep->core.free_sends) && nr < ARRAY_SIZE(sends)) {
-		s = rpcrdma_ep_reserve_reply(ep);
+		s = rpcrdma_core_reserve_reply(&ep->core);
 		KUNIT_ASSERT_NOT_NULL(test, s);
 		sends[nr++] = s;
 	}
@@ -85,13 +85,13 @@ static void close_reserved_late(struct kunit *test)
 	rpcrdma_ep_wait_closed(ep);
 	/* The teardown has released the contexts of control messages. */
 	while (READ_ONCE(ep->core.free_sends) && nr < ARRAY_SIZE(sends)) {
-		s = rpcrdma_ep_reserve_reply(ep);
+		s = rpcrdma_core_reserve_reply(&ep->core);
 		KUNIT_ASSERT_NOT_NULL(test, s);
 		sends[nr++] = s;
 	}
 	KUNIT_ASSERT_NULL(test, READ_ONCE(ep->core.free_sends));
 	KUNIT_ASSERT_LT(test, ep->core.sends_made, ep->core.nr_sends);
-	s = rpcrdma_ep_reserve_reply(ep);
+	s = rpcrdma_core_reserve_reply(&ep->core);
 	KUNIT_EXPECT_NOT_NULL(test, s);
 	if (s)
 		rpcrdma_send_put(s);

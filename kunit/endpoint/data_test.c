@@ -673,7 +673,7 @@ static void data_rest_in_pages(struct kunit *test)
 
 	rqstp = data_encode(test, rv, rpc->seed);
 	a.core.call_lists = &rv->rx.lists;
-	a.core.send = rpcrdma_ep_reserve_reply(pair->server.ep);
+	a.core.send = rpcrdma_core_reserve_reply(&pair->server.ep->core);
 	a.core.xid = rv->rx.xid;
 	a.core.length = rqstp->rq_res.len;
 	a.res = &rqstp->rq_res;

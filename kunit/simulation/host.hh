@@ -311,7 +311,6 @@ private:
 	void release(rpc *task);
 
 	/* Responder, in service.cc and service_reply.cc */
-	bool has_wspace(const service_queue &q) const;
 	void enqueue(service_queue &q);
 	served *new_served(received *rv);
 	void give_pages(served *s);
@@ -320,7 +319,6 @@ private:
 	void take_from(service_queue &q);
 	int call_fails(received *rv, int status);
 	void check_failure(const endpoint &on, bool was_open, int result);
-	bool may_take(const service_queue &q) const;
 	void drop_calls(endpoint &gone);
 	void thread_is_free(served *s);
 	void answer(served *s);

@@ -85,34 +85,11 @@ service_queue &host::queue_of(endpoint &from)
 	return q;
 }
 
-/* Return true if a thread may process a Call of this connection. */
-bool host::may_take(const service_queue &q) const
-{
-	const u64 octets =
-		rpcrdma_calls_reply_octets(&q.calls, u64{ largest } * q.busy);
-	endpoint &on = *q.ep;
-
-	return !on.params.memory ||
-	       !rpcrdma_quota_must_ask(on.params.memory, &on.account) ||
-	       on.room(RPCRDMA_QUOTA_REPLIES, octets);
-}
-
-/* The module's rpcrdma_svc_has_wspace() */
-bool host::has_wspace(const service_queue &q) const
-{
-	endpoint &on = *q.ep;
-
-	if (on.has_messages())
-		return true;
-	return (rpcrdma_sq_can_reserve_reply_hint(&on.sq) ||
-		rpcrdma_core_can_reserve_reply(&on)) &&
-	       may_take(q);
-}
-
 /* Mark the connection ready for the threads, as svc_xprt_enqueue() does. */
 void host::enqueue(service_queue &q)
 {
-	if (!q.data || q.taken || q.ready || !has_wspace(q))
+	if (!q.data || q.taken || q.ready ||
+	    !rpcrdma_core_calls_ready(q.ep, &q.calls))
 		return;
 	q.ready = true;
 	ready_.push_back(&q);
@@ -184,7 +161,7 @@ void host::take_from(service_queue &q)
 	if (!q.ep->is_open())
 		return;
 	q.taken = true;
-	rv = rpcrdma_core_calls_next(q.ep, &q.calls, &batch, may_take(q));
+	rv = rpcrdma_core_calls_next(q.ep, &q.calls, &batch);
 	q.taken = false;
 	enqueue(q);
 	if (!rv) {

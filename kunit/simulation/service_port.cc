@@ -62,9 +62,28 @@ bool rpcrdma_port_calls_idle(struct rpcrdma_ep_core *core)
 	return of(core).has_messages();
 }
 
-bool rpcrdma_port_call_room(struct rpcrdma_ep_core *core, u64 octets)
+bool rpcrdma_port_has_messages(struct rpcrdma_ep_core *core)
 {
-	return of(core).room(RPCRDMA_QUOTA_CALLS, octets);
+	return of(core).has_messages();
+}
+
+bool rpcrdma_port_must_ask(struct rpcrdma_ep_core *core)
+{
+	const endpoint &on = of(core);
+
+	return on.params.memory &&
+	       rpcrdma_quota_must_ask(on.params.memory, &on.account);
+}
+
+u64 rpcrdma_port_reserved(struct rpcrdma_ep_core *core)
+{
+	return u64{ host_of(core).largest } * queue_of(core).busy;
+}
+
+bool rpcrdma_port_room(struct rpcrdma_ep_core *core, enum rpcrdma_quota_use use,
+		       u64 octets)
+{
+	return of(core).room(use, octets);
 }
 
 bool rpcrdma_port_call_in_place(const struct rpcrdma_recv *)

@@ -293,7 +293,7 @@ static void server_hold_sends(struct kunit *test, struct server_live *live)
 {
 	struct rpcrdma_send *s;
 
-	while ((s = rpcrdma_ep_reserve_reply(live->conn.ep))) {
+	while ((s = rpcrdma_core_reserve_reply(&live->conn.ep->core))) {
 		KUNIT_ASSERT_LT(test, live->nr_held, (unsigned int)SERVER_SENDS);
 		live->held[live->nr_held++] = s;
 	}

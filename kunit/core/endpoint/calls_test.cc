@@ -17,6 +17,8 @@ struct service {
 	std::deque<rpcrdma_recv *> messages;
 	rpcrdma_call_queue queue{};
 	bool due = false;
+	bool must_ask = false;
+	u64 reserved = 0, room = 0, asked = 0; /* bytes of Replies */
 	int pages = 0, reads = 0, deliver = 0, begin = 0;
 	int prepared =
 		-ENOMEM; /* Work Requests of a part, or a negative errno */
@@ -85,9 +87,27 @@ bool rpcrdma_port_calls_idle(rpcrdma_ep_core *)
 	return !the_service->messages.empty();
 }
 
-bool rpcrdma_port_call_room(rpcrdma_ep_core *, u64)
+bool rpcrdma_port_has_messages(rpcrdma_ep_core *)
 {
-	return true;
+	return !the_service->messages.empty();
+}
+
+bool rpcrdma_port_must_ask(rpcrdma_ep_core *)
+{
+	return the_service->must_ask;
+}
+
+u64 rpcrdma_port_reserved(rpcrdma_ep_core *)
+{
+	return the_service->reserved;
+}
+
+bool rpcrdma_port_room(rpcrdma_ep_core *, rpcrdma_quota_use use, u64 octets)
+{
+	if (use == RPCRDMA_QUOTA_CALLS)
+		return true;
+	the_service->asked = octets;
+	return octets <= the_service->room;
 }
 
 int rpcrdma_port_call_pages(rpcrdma_recv *rv, rpcrdma_thread *)
@@ -244,8 +264,14 @@ protected:
 
 	rpcrdma_recv *next(bool room = true)
 	{
+		calls.must_ask = !room;
 		return rpcrdma_core_calls_next(core.get(), &calls.queue,
-					       nullptr, room);
+					       nullptr);
+	}
+
+	bool ready()
+	{
+		return rpcrdma_core_calls_ready(core.get(), &calls.queue);
 	}
 
 	/* A thread takes the next Call. */
@@ -286,6 +312,32 @@ TEST_F(EndpointCalls, WithoutRoomMessagesAreProcessedButNoCall)
 	EXPECT_EQ(calls.log, (events{ "queued", "response" }));
 	EXPECT_TRUE(calls.due);
 	EXPECT_EQ(take(), 1);
+}
+
+TEST_F(EndpointCalls, AThreadIsNeededForAMessageOrACallWithItsResources)
+{
+	/* A Call that waits may have the resources. */
+	EXPECT_TRUE(ready());
+	EXPECT_EQ(calls.asked, 0u);
+	/* The quota is asked for this Reply and those to the Calls in progress. */
+	rpcrdma_calls_serve(&calls.queue, 1000);
+	calls.must_ask = true;
+	calls.reserved = 500;
+	calls.room = 1499;
+	EXPECT_FALSE(ready());
+	EXPECT_EQ(calls.asked, 1500u);
+	calls.room = 1500;
+	EXPECT_TRUE(ready());
+	/* Without a context for the Reply, the quota is not asked. */
+	calls.asked = 0;
+	while (rpcrdma_core_reserve_reply(core.get()))
+		;
+	EXPECT_FALSE(ready());
+	EXPECT_EQ(calls.asked, 0u);
+	/* A message is processed without these. */
+	arrive();
+	EXPECT_TRUE(ready());
+	EXPECT_EQ(calls.asked, 0u);
 }
 
 TEST_F(EndpointCalls, NoCallIsTakenWithoutAContextForItsReply)

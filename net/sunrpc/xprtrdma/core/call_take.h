@@ -29,6 +29,44 @@ static inline void rpcrdma_core_calls_poll(struct rpcrdma_call_queue *q,
 }
 
 /**
+ * rpcrdma_core_reply_room() - check if there is memory for the Reply to one more Call
+ * @core: connection
+ * @q: its Calls
+ *
+ * Context: as for rpcrdma_core_calls_next().
+ * Return: true if so; otherwise write space will be notified.
+ */
+static inline bool rpcrdma_core_reply_room(struct rpcrdma_ep_core *core,
+					   const struct rpcrdma_call_queue *q)
+{
+	if (__builtin_expect(!rpcrdma_port_must_ask(core), 1))
+		return true;
+	return rpcrdma_core_ask_reply_room(core, q);
+}
+
+/**
+ * rpcrdma_core_calls_ready() - check if a thread is needed that processes messages, or
+ *	can process a Call
+ * @core: connection
+ * @q: its Calls
+ *
+ * The thread then calls rpcrdma_core_calls_next(). Messages are processed without a Send
+ * context, too. The conditions are checked in the order of their cost.
+ * Context: process context, no lock held.
+ * Return: true if so; otherwise a message or write space will be notified.
+ */
+static inline bool rpcrdma_core_calls_ready(struct rpcrdma_ep_core *core,
+					    const struct rpcrdma_call_queue *q)
+{
+	if (__builtin_expect(rpcrdma_port_has_messages(core), 0))
+		return true;
+	return (__builtin_expect(rpcrdma_sq_can_reserve_reply_hint(&core->sq),
+				 1) ||
+		rpcrdma_core_can_reserve_reply(core)) &&
+	       rpcrdma_core_reply_room(core, q);
+}
+
+/**
  * rpcrdma_core_call_passes() - check if a thread processes a Call at once, and reserve the
  *	Send context of its Reply
  * @core: connection
@@ -55,8 +93,6 @@ static inline bool rpcrdma_core_call_passes(struct rpcrdma_ep_core *core,
  * @core: connection
  * @q: its Calls
  * @poll: the batch of messages
- * @room: there is memory for the Reply to one more Call, see
- *	rpcrdma_calls_reply_octets(); otherwise no Call is returned
  *
  * Fast path: a Call that has just arrived is not queued. It may overtake Calls that are
  * being pulled. If a peer grants no window for the Replies that are queued for it, its
@@ -68,12 +104,11 @@ static inline bool rpcrdma_core_call_passes(struct rpcrdma_ep_core *core,
  */
 static inline struct rpcrdma_recv *
 rpcrdma_core_calls_next(struct rpcrdma_ep_core *core,
-			struct rpcrdma_call_queue *q, struct rpcrdma_poll *poll,
-			bool room)
+			struct rpcrdma_call_queue *q, struct rpcrdma_poll *poll)
 {
 	struct rpcrdma_recv *rv, *taken = NULL;
 
-	if (__builtin_expect(!room, 0)) {
+	if (__builtin_expect(!rpcrdma_core_reply_room(core, q), 0)) {
 		rpcrdma_core_calls_poll(q, poll);
 		rpcrdma_port_calls_due(core);
 		return NULL;

@@ -83,6 +83,18 @@ u32 rpcrdma_port_charge(struct rpcrdma_ep_core *core,
 			enum rpcrdma_quota_use use, u64 octets, u32 count);
 
 /**
+ * rpcrdma_port_room - check if the quota has memory, without charging it
+ * @core: connection
+ * @use: what it is for
+ * @octets: bytes
+ *
+ * Context: lock of the connection not held.
+ * Return: true if so; otherwise rpcrdma_port_write_space() will be called.
+ */
+bool rpcrdma_port_room(struct rpcrdma_ep_core *core, enum rpcrdma_quota_use use,
+		       u64 octets);
+
+/**
  * rpcrdma_port_uncharge - uncharge memory
  * @core: connection
  * @use: purpose

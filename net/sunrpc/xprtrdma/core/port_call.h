@@ -88,14 +88,32 @@ void rpcrdma_port_calls_starve(struct rpcrdma_ep_core *core);
 bool rpcrdma_port_calls_idle(struct rpcrdma_ep_core *core);
 
 /**
- * rpcrdma_port_call_room - check if the quota has memory to pull a Call
+ * rpcrdma_port_has_messages - check for messages that no other context processes
  * @core: connection
- * @octets: bytes
  *
- * Context: lock of the queue held.
- * Return: true if so; otherwise rpcrdma_port_write_space() will be called.
+ * Context: any.
+ * Return: true if there are some.
  */
-bool rpcrdma_port_call_room(struct rpcrdma_ep_core *core, u64 octets);
+bool rpcrdma_port_has_messages(struct rpcrdma_ep_core *core);
+
+/**
+ * rpcrdma_port_must_ask - check if the memory for Replies is limited now
+ * @core: connection
+ *
+ * The host calls rpcrdma_quota_must_ask().
+ * Context: any.
+ * Return: false if rpcrdma_port_room() need not be asked for Replies.
+ */
+bool rpcrdma_port_must_ask(struct rpcrdma_ep_core *core);
+
+/**
+ * rpcrdma_port_reserved - get the bytes that the Replies to the Calls in progress may need
+ * @core: connection
+ *
+ * Context: any.
+ * Return: bytes, at most that many.
+ */
+u64 rpcrdma_port_reserved(struct rpcrdma_ep_core *core);
 
 /* ---- A Call ---- */
 

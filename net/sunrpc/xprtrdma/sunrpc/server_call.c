@@ -112,11 +112,27 @@ void rpcrdma_port_calls_starve(struct rpcrdma_ep_core *core)
 	rpcrdma_port_calls_due(core);
 }
 
+bool rpcrdma_port_has_messages(struct rpcrdma_ep_core *core)
+{
+	return rpcrdma_ep_has_messages(rpcrdma_ep_of(core));
+}
+
+bool rpcrdma_port_must_ask(struct rpcrdma_ep_core *core)
+{
+	return rpcrdma_quota_must_ask(&rpcrdma_quota,
+				      &rpcrdma_ep_of(core)->memory);
+}
+
+u64 rpcrdma_port_reserved(struct rpcrdma_ep_core *core)
+{
+	return atomic_read(&rpcrdma_svc_conn_of(core)->xprt.xpt_reserved);
+}
+
 bool rpcrdma_port_calls_idle(struct rpcrdma_ep_core *core)
 {
 	clear_bit(XPT_DATA, &rpcrdma_svc_conn_of(core)->xprt.xpt_flags);
 	smp_mb__after_atomic();
-	return rpcrdma_ep_has_messages(rpcrdma_ep_of(core));
+	return rpcrdma_port_has_messages(core);
 }
 
 void rpcrdma_svc_poll(struct rpcrdma_ep *ep)
@@ -238,41 +254,17 @@ int rpcrdma_port_call_deliver(struct rpcrdma_recv *rv,
 
 /* ---- Operations ---- */
 
-/*
- * Return true if there is memory for processing one more Call. Otherwise write_space()
- * will be called.
- */
-static bool rpcrdma_svc_has_room(struct rpcrdma_svc_conn *conn)
-{
-	u64 octets;
-
-	if (likely(!rpcrdma_ep_must_ask(conn->ep)))
-		return true;
-	octets = rpcrdma_calls_reply_octets(&conn->queue,
-					    atomic_read(&conn->xprt.xpt_reserved));
-	return rpcrdma_ep_quota_available(conn->ep, RPCRDMA_QUOTA_REPLIES,
-					  octets);
-}
-
-/*
- * Return true if a service thread is needed, to receive a Call from this connection or
- * to process other messages. Called for every wakeup.
- */
+/* Return true if a service thread is needed. Called for every wakeup. */
 int rpcrdma_svc_has_wspace(struct svc_xprt *xprt)
 {
 	struct rpcrdma_svc_conn *conn = to_svc_conn(xprt);
-	struct rpcrdma_ep *ep = conn->ep;
 
 	/*
-	 * Deferred Calls have the resources they need, and others may wait for these.
+	 * Deferred Calls have the resources they need, and others may wait for these. In
+	 * softirq context there is a message, and no lock can be taken.
 	 */
-	if (test_bit(XPT_DEFERRED, &xprt->xpt_flags))
-		return 1;
-	/* In softirq context there is a message, and the locks below cannot be taken. */
-	if (!in_task() || unlikely(rpcrdma_ep_has_messages(ep)))
-		return 1;
-	return likely(rpcrdma_ep_can_reserve_reply(ep)) &&
-	       rpcrdma_svc_has_room(conn);
+	return test_bit(XPT_DEFERRED, &xprt->xpt_flags) || !in_task() ||
+	       rpcrdma_core_calls_ready(&conn->ep->core, &conn->queue);
 }
 
 /*
@@ -319,8 +311,7 @@ __flatten int rpcrdma_svc_recvfrom(struct svc_rqst *rqstp)
 	rpcrdma_rqst_set_respages(rqstp, 0);
 	rqstp->rq_xprt_ctxt = NULL;
 
-	rv = rpcrdma_core_calls_next(&conn->ep->core, &conn->queue, &poll,
-				     rpcrdma_svc_has_room(conn));
+	rv = rpcrdma_core_calls_next(&conn->ep->core, &conn->queue, &poll);
 	rpcrdma_svc_received(xprt);
 	if (!rv)
 		return 0;

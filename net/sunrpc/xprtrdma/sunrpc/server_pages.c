@@ -164,12 +164,6 @@ void rpcrdma_svc_spare_free(struct rpcrdma_svc_conn *conn)
 
 /* ---- Pages of Calls ---- */
 
-bool rpcrdma_port_call_room(struct rpcrdma_ep_core *core, u64 octets)
-{
-	return rpcrdma_ep_quota_available(rpcrdma_ep_of(core),
-					  RPCRDMA_QUOTA_CALLS, octets);
-}
-
 /*
  * Exchange pulled pages for pages of the thread. Pulling a Call needs pages. When the
  * Call is passed to a service thread, the same number of that thread's pages is no longer
@@ -203,7 +197,7 @@ bool rpcrdma_svc_swap_pages(struct rpcrdma_recv *rv, struct svc_rqst *rqstp)
 	return true;
 }
 
-/* As rpcrdma_port_call_room(), but charge the memory if the quota has it. */
+/* As rpcrdma_port_room(), but charge the memory if the quota has it. */
 static bool rpcrdma_svc_early_room(void *user, u64 octets)
 {
 	struct rpcrdma_svc_conn *conn = user;

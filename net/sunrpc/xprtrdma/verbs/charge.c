@@ -24,7 +24,7 @@
  *
  * Errors
  *
- * If rpcrdma_ep_quota_available() returns false, the account waits, and write_space()
+ * If rpcrdma_port_room() returns false, the account waits, and write_space()
  * is called when the caller may ask again. No other function waits: if the endpoint's
  * own buffers are refused, the core has fewer Receives, or drops a continued message.
  * If a reservation is refused, the connect request is rejected.
@@ -119,9 +119,11 @@ void rpcrdma_ep_quota_detach(struct rpcrdma_ep *ep)
 	rpcrdma_quota_change(ep, &change);
 }
 
-bool rpcrdma_ep_quota_available(struct rpcrdma_ep *ep,
-				enum rpcrdma_quota_use use, u64 octets)
+bool rpcrdma_port_room(struct rpcrdma_ep_core *core, enum rpcrdma_quota_use use,
+		       u64 octets)
 {
+	struct rpcrdma_ep *ep = rpcrdma_ep_of(core);
+
 	return likely(rpcrdma_locked(&ep->memory_lock,
 				     rpcrdma_quota_allows_own(&ep->memory, use,
 							      octets))) ||

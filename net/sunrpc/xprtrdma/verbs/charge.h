@@ -27,13 +27,10 @@ extern struct rpcrdma_quota rpcrdma_quota;
 /*
  * Memory accounting. The endpoint charges the memory it allocates itself: continued
  * messages and Replies that wait as streams. The transport charges its pages.
- * rpcrdma_ep_quota_available() arranges for write_space() if it returns false;
- * rpcrdma_ep_quota_take() does the same, and charges the memory if it returns true;
- * rpcrdma_ep_charge() always succeeds; rpcrdma_ep_uncharge() requires process context without
- * a lock.
+ * rpcrdma_ep_quota_take() arranges for write_space() if it returns false, and charges the
+ * memory otherwise; rpcrdma_ep_charge() always succeeds; rpcrdma_ep_uncharge() requires
+ * process context without a lock.
  */
-bool rpcrdma_ep_quota_available(struct rpcrdma_ep *ep,
-				enum rpcrdma_quota_use use, u64 octets);
 
 /* Slow paths of the functions below, which change the sum of all connections, too */
 bool rpcrdma_ep_take_more(struct rpcrdma_ep *ep, enum rpcrdma_quota_use use,
@@ -75,16 +72,6 @@ static inline void rpcrdma_ep_uncharge(struct rpcrdma_ep *ep,
 						       octets));
 	if (unlikely(rc))
 		rpcrdma_ep_uncharged(ep, use, octets, rc);
-}
-
-/*
- * Return true if a Call may only be started when rpcrdma_ep_quota_available() confirms
- * that there is memory for the Replies to all started Calls and this one. False in the
- * fast path. Any context.
- */
-static inline bool rpcrdma_ep_must_ask(const struct rpcrdma_ep *ep)
-{
-	return rpcrdma_quota_must_ask(&rpcrdma_quota, &ep->memory);
 }
 
 #endif /* RPCRDMA_CHARGE_H */

@@ -40,22 +40,6 @@ static inline void rpcrdma_send_put(struct rpcrdma_send *s)
 #define RPCRDMA_GFP_CLIENT	(GFP_NOFS | __GFP_NORETRY | __GFP_NOWARN)
 
 /*
- * Reserve a Send context for a Reply before its Call is processed, so that the Reply
- * never waits for one. Return NULL if there is none; some contexts are kept for Calls
- * of this end. rpcrdma_ep_can_reserve_reply() returns whether a context can be reserved.
- * Otherwise write_space() will be called, unless the connection is lost.
- */
-static inline struct rpcrdma_send *rpcrdma_ep_reserve_reply(struct rpcrdma_ep *ep)
-{
-	return rpcrdma_core_reserve_reply(&ep->core);
-}
-static inline bool rpcrdma_ep_can_reserve_reply(struct rpcrdma_ep *ep)
-{
-	return likely(rpcrdma_sq_can_reserve_reply_hint(&ep->core.sq)) ||
-	       rpcrdma_core_can_reserve_reply(&ep->core);
-}
-
-/*
  * Return a stream with space for @len bytes of payload, which the caller fills in, or
  * NULL if out of memory. @lists: NULL for none. @gfp: without __GFP_FS.
  * Context: process context, may sleep, without starting I/O.

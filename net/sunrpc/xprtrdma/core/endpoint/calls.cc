@@ -247,8 +247,8 @@ rpcrdma_recv *recv_of(rpcrdma_queued_call *call)
 
 bool call_room(void *core, u64 octets)
 {
-	return rpcrdma_port_call_room(static_cast<rpcrdma_ep_core *>(core),
-				      octets);
+	return rpcrdma_port_room(static_cast<rpcrdma_ep_core *>(core),
+				 RPCRDMA_QUOTA_CALLS, octets);
 }
 
 /* Begin to pull a Call into memory of a thread. It needs no context before its end. */
@@ -310,6 +310,15 @@ void rpcrdma_core_call_dispatch(struct rpcrdma_call_queue *q,
 		arrived(q, rv);
 	else
 		rpcrdma_port_response(rv->core, rv);
+}
+
+bool rpcrdma_core_ask_reply_room(struct rpcrdma_ep_core *core,
+				 const struct rpcrdma_call_queue *q)
+{
+	const u64 octets =
+		rpcrdma_calls_reply_octets(q, rpcrdma_port_reserved(core));
+
+	return rpcrdma_port_room(core, RPCRDMA_QUOTA_REPLIES, octets);
 }
 
 struct rpcrdma_recv *rpcrdma_core_calls_dequeue(struct rpcrdma_ep_core *core,
