@@ -192,8 +192,8 @@ static bool peer_reply(struct rpcrdma_recv *rv, u32 want, u32 bad)
 	}
 	rpcrdma_plan_reply(&ep->core.conn, &rv->rx.lists, &r->reply, &r->plan);
 	if (r->plan.error) {
-		rpcrdma_ep_send_error(ep, xid, r->plan.error, r->plan.arg[0],
-				      r->plan.arg[1]);
+		rpcrdma_core_send_error(&ep->core, xid, r->plan.error,
+					r->plan.arg[0], r->plan.arg[1]);
 		kfree(r);
 		return true;
 	}
@@ -344,8 +344,8 @@ static void peer_take(struct peer *peer, struct rpcrdma_recv *rv)
 	    !peer_seen(peer, rv->rx.xid) : n < peer->nr_steps)
 		step = peer->steps[peer->marked || peer->every ? 0 : n];
 	for (i = 0; i < max(step.errors, 1u) && step.code; i++)
-		rpcrdma_ep_send_error(ep, rv->rx.xid, step.code, step.arg0,
-				      step.arg1);
+		rpcrdma_core_send_error(&ep->core, rv->rx.xid, step.code,
+					step.arg0, step.arg1);
 	if ((!step.code || step.serve) && !step.silent)
 		peer_serve(peer, rv, kept, step.bad);
 

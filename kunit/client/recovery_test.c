@@ -501,7 +501,7 @@ static void recover_killed_half_sent(struct kunit *test)
 		peer_rpc_free(rpc);
 
 		loop_mute = 0;
-		rpcrdma_ep_send_error(server, 1, RDMA2_ERR_SYSTEM, 0, 0);
+		rpcrdma_core_send_error(&server->core, 1, RDMA2_ERR_SYSTEM, 0, 0);
 		KUNIT_EXPECT_EQ(test, peer_call(test, 0, 5000, 5000, true), 0);
 		rpcrdma_ep_put(server);
 		rpcrdma_ep_put(ep);

@@ -445,7 +445,7 @@ static void close_half_sent(struct kunit *test)
 
 		/* Any message conveys credits, with which the rest is sent. */
 		loop_mute = 0;
-		rpcrdma_ep_send_error(s->ep, 1, RDMA2_ERR_SYSTEM, 0, 0);
+		rpcrdma_core_send_error(&s->ep->core, 1, RDMA2_ERR_SYSTEM, 0, 0);
 		if (chunk) {
 			KUNIT_EXPECT_TRUE(test, loop_wait_gone(s));
 			KUNIT_EXPECT_TRUE(test, loop_wait_gone(c));

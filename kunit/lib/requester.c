@@ -92,7 +92,8 @@ static int loop_rpc_try_locked(struct loop_side *side, struct loop_rpc *rpc)
 	rpc->xid = 0;
 	spin_unlock(&side->lock);
 out_put:
-	rpcrdma_stream_free(st);
+	if (st)
+		rpcrdma_core_stream_free(st);
 	rpcrdma_mrs_put(ep, &rpc->mrs);
 	return rc;
 }

@@ -214,8 +214,8 @@ static bool loop_try_reply(struct loop_side *side, struct rpcrdma_recv **rvp,
 		s = NULL;
 	}
 	if (plan->error) {
-		rpcrdma_ep_send_error(ep, rv->rx.xid, plan->error,
-				      plan->arg[0], plan->arg[1]);
+		rpcrdma_core_send_error(&ep->core, rv->rx.xid, plan->error,
+					plan->arg[0], plan->arg[1]);
 		return true;
 	}
 
@@ -248,7 +248,8 @@ static bool loop_try_reply(struct loop_side *side, struct rpcrdma_recv **rvp,
 			}
 			if (s)
 				rpcrdma_send_put(s);
-			rpcrdma_stream_free(st);
+			if (st)
+				rpcrdma_core_stream_free(st);
 			return false;
 		}
 	}

@@ -407,6 +407,10 @@ void rpcrdma_port_queued(struct rpcrdma_ep_core *core, u32,
 	of(core).queued(work);
 }
 
+void rpcrdma_port_refuses(struct rpcrdma_ep_core *, u32, u32)
+{
+}
+
 bool rpcrdma_port_post(struct rpcrdma_ep_core *core, struct rpcrdma_work *work)
 {
 	return of(core).post(work);

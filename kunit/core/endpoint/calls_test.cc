@@ -25,7 +25,7 @@ struct service {
 	rpcrdma_transfer transfer{};
 	rpcrdma_transfer_part part{};
 	u32 start[3] = {}; /* of the memory of a Call */
-	u32 refused = 0;
+	u32 refused = 0, traced = 0;
 	u32 state = 0; /* rv->priv refers to it */
 };
 
@@ -192,7 +192,13 @@ void rpcrdma_port_recv_put(rpcrdma_recv *)
 void rpcrdma_port_call_refused(rpcrdma_ep_core *, u32, rpcrdma_refusal refusal)
 {
 	EXPECT_EQ(the_host->posted, 1u);
+	EXPECT_EQ(the_service->traced, rpcrdma_refusal_code(refusal));
 	the_service->refused = refusal;
+}
+
+void rpcrdma_port_refuses(rpcrdma_ep_core *, u32, u32 code)
+{
+	the_service->traced = code;
 }
 
 int rpcrdma_port_callback_begin(rpcrdma_recv *rv)

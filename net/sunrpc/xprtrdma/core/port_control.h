@@ -150,6 +150,16 @@ void rpcrdma_port_reap(struct rpcrdma_ep_core *core);
  */
 void rpcrdma_port_leave_quota(struct rpcrdma_ep_core *core);
 
+/**
+ * rpcrdma_port_refuses - trace that an ERROR about a Call is queued
+ * @core: connection
+ * @xid: of the RPC
+ * @code: RDMA2_ERR_*
+ *
+ * Context: no lock held.
+ */
+void rpcrdma_port_refuses(struct rpcrdma_ep_core *core, u32 xid, u32 code);
+
 #ifdef __cplusplus
 }
 #endif

@@ -109,12 +109,6 @@ struct rpcrdma_stream *rpcrdma_stream_alloc(enum rpcrdma_kind kind, u32 xid,
 	return st;
 }
 
-void rpcrdma_stream_free(struct rpcrdma_stream *st)
-{
-	if (st)
-		rpcrdma_core_stream_free(st);
-}
-
 void rpcrdma_port_stream_free(struct rpcrdma_stream *st)
 {
 	kvfree(st);
@@ -136,9 +130,7 @@ void rpcrdma_port_stream_uncharge(struct rpcrdma_ep_core *core,
 
 /* ---- Messages in addition to RPCs ---- */
 
-void rpcrdma_ep_send_error(struct rpcrdma_ep *ep, u32 xid, u32 code, u32 arg0,
-			   u32 arg1)
+void rpcrdma_port_refuses(struct rpcrdma_ep_core *core, u32 xid, u32 code)
 {
-	trace_rpcrdma_refuse(ep, xid, code);
-	rpcrdma_core_send_error(&ep->core, xid, code, arg0, arg1);
+	trace_rpcrdma_refuse(rpcrdma_ep_of(core), xid, code);
 }

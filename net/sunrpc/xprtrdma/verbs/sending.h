@@ -48,14 +48,5 @@ struct rpcrdma_stream *rpcrdma_stream_alloc(enum rpcrdma_kind kind, u32 xid,
 					    u32 len,
 					    const struct rpcrdma_lists *lists,
 					    gfp_t gfp);
-/* Free a stream that was not sent. @st may be NULL. */
-void rpcrdma_stream_free(struct rpcrdma_stream *st);
-
-/*
- * Refuse the Call with @xid (7): the ERROR is queued and sent in order.
- * Context: process context.
- */
-void rpcrdma_ep_send_error(struct rpcrdma_ep *ep, u32 xid, u32 code, u32 arg0,
-			   u32 arg1);
 
 #endif /* RPCRDMA_SENDING_H */

@@ -532,6 +532,7 @@ struct rpcrdma_setup_step rpcrdma_core_setup(struct rpcrdma_ep_core *core,
 void rpcrdma_core_send_error(struct rpcrdma_ep_core *core, u32 xid, u32 code,
 			     u32 arg0, u32 arg1)
 {
+	rpcrdma_port_refuses(core, xid, code);
 	rpcrdma_core_events(core, queue_error(core, xid, code, arg0, arg1));
 }
 
