@@ -144,16 +144,6 @@ void rpcrdma_core_recv_failed(struct rpcrdma_ep_core *core,
 			      enum rpcrdma_failure failure);
 
 /**
- * rpcrdma_core_arrived() - store the Receives that have completed since the last batch
- * @core: connection
- * @newest: the newest Receive, or NULL; chained by rv->arrived
- *
- * The newest Receive is the first of the chain.
- */
-void rpcrdma_core_arrived(struct rpcrdma_ep_core *core,
-			  struct llist_node *newest);
-
-/**
  * rpcrdma_core_poll_events() - handle core->arrivals.events
  * @core: connection
  *

@@ -54,7 +54,8 @@ struct rpcrdma_recv *rpcrdma_core_calls_dequeue(struct rpcrdma_ep_core *core,
 						struct rpcrdma_call_queue *q);
 
 /**
- * rpcrdma_core_call_take_pulled() - rpcrdma_core_call_take() for a Call with Read chunks
+ * rpcrdma_core_call_take_other() - rpcrdma_core_call_take() for a Call that was not pulled
+ *	yet, or as a whole
  * @core: connection
  * @rv: the Call
  * @thread: the thread
@@ -62,9 +63,9 @@ struct rpcrdma_recv *rpcrdma_core_calls_dequeue(struct rpcrdma_ep_core *core,
  * Context: as for rpcrdma_core_call_take().
  * Return: as for rpcrdma_core_call_take().
  */
-int rpcrdma_core_call_take_pulled(struct rpcrdma_ep_core *core,
-				  struct rpcrdma_recv *rv,
-				  struct rpcrdma_thread *thread);
+int rpcrdma_core_call_take_other(struct rpcrdma_ep_core *core,
+				 struct rpcrdma_recv *rv,
+				 struct rpcrdma_thread *thread);
 
 /**
  * rpcrdma_core_call_failed() - handle that a complete Call cannot be delivered

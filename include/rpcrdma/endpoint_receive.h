@@ -266,6 +266,28 @@ static inline void rpcrdma_core_receive_prepare(const struct rpcrdma_ep_core *co
 		rpcrdma_core_receive_segs(rv);
 }
 
+/**
+ * rpcrdma_core_arrived() - store the Receives that have completed since the last batch
+ * @core: connection
+ * @newest: the newest Receive, or NULL; chained by rv->arrived
+ *
+ * The newest Receive is the first of the chain.
+ */
+static inline void rpcrdma_core_arrived(struct rpcrdma_ep_core *core,
+					struct llist_node *newest)
+{
+	struct llist_node *first = NULL;
+
+	while (newest) {
+		struct llist_node *older = newest->next;
+
+		newest->next = first;
+		first = newest;
+		newest = older;
+	}
+	__atomic_store_n(&core->arrivals.first, first, __ATOMIC_RELAXED);
+}
+
 #ifdef __cplusplus
 }
 #endif

@@ -169,7 +169,20 @@ void rpcrdma_core_finish(struct rpcrdma_ep_core *core, u32 todo);
  *
  * Context: no lock held.
  */
-void rpcrdma_core_run_callbacks(struct list_head *done_list, bool ok);
+static inline void rpcrdma_core_run_callbacks(struct list_head *done_list,
+					      bool ok)
+{
+	struct list_head *at;
+
+	while ((at = done_list->next) != done_list) {
+		struct rpcrdma_work *work = (struct rpcrdma_work *)at;
+
+		at->next->prev = done_list;
+		done_list->next = at->next;
+		at->next = at->prev = at;
+		work->done(work, ok && !work->post_failed);
+	}
+}
 
 /**
  * rpcrdma_core_end() - run the callbacks of retired work, and do the work that a call
@@ -184,8 +197,7 @@ void rpcrdma_core_run_callbacks(struct list_head *done_list, bool ok);
 static inline void rpcrdma_core_end(struct rpcrdma_ep_core *core, u32 todo,
 				    struct list_head *done_list, bool ok)
 {
-	if (__builtin_expect(done_list->next != done_list, 0))
-		rpcrdma_core_run_callbacks(done_list, ok);
+	rpcrdma_core_run_callbacks(done_list, ok);
 	if (__builtin_expect(!!todo, 0))
 		rpcrdma_core_finish(core, todo);
 }

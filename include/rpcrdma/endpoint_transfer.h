@@ -22,17 +22,6 @@ extern "C" {
 struct rpcrdma_local;
 
 /**
- * rpcrdma_core_transfer_done() - handle the completion of a batch: post the next one,
- *	or end the transfer
- * @work: work item
- * @ok: the work was executed, if the device accepted it
- *
- * This is work->done of a transfer.
- * Context: no lock held.
- */
-void rpcrdma_core_transfer_done(struct rpcrdma_work *work, bool ok);
-
-/**
  * rpcrdma_core_transfer_queue_up() - queue a transfer that needs MRs after those that
  *	wait for them
  * @t: transfer
@@ -48,7 +37,8 @@ void rpcrdma_core_transfer_queue_up(struct rpcrdma_transfer *t);
  * @t: transfer
  * @reads: it reads, else it writes
  *
- * Its host has zeroed it and set work.chain, and holds off the teardown until
+ * Its host has zeroed it, and set work.chain and work.done, which calls
+ * rpcrdma_core_transfer_done(). It holds off the teardown until
  * rpcrdma_port_transfer_free(). No lock held.
  */
 static inline void rpcrdma_core_transfer_begin(struct rpcrdma_ep_core *core,
@@ -61,7 +51,6 @@ static inline void rpcrdma_core_transfer_begin(struct rpcrdma_ep_core *core,
 	t->posted = &t->parts;
 	t->work.list.next = t->work.list.prev = &t->work.list;
 	t->work.kind = RPCRDMA_WORK_TRANSFER;
-	t->work.done = rpcrdma_core_transfer_done;
 	if (__builtin_expect(rpcrdma_read_wanted(&core->rw.pool), 0))
 		rpcrdma_core_transfer_queue_up(t);
 }
@@ -162,6 +151,27 @@ void rpcrdma_core_transfer_post(struct rpcrdma_transfer *t);
  * Context: no lock held.
  */
 void rpcrdma_core_transfer_end(struct rpcrdma_transfer *t, bool ok);
+
+/**
+ * rpcrdma_core_transfer_over() - end a transfer's claim to MRs, and retry the Reads that
+ *	wait for MRs
+ * @t: transfer without parts
+ *
+ * rpcrdma_core_transfer_end() calls this and the next one.
+ * Context: no lock held.
+ */
+void rpcrdma_core_transfer_over(struct rpcrdma_transfer *t);
+
+/**
+ * rpcrdma_core_transfer_written() - send the Reply that waits for Writes, or release it
+ * @core: connection
+ * @reply: its work item
+ * @ok: they have completed; otherwise they never will
+ *
+ * Context: no lock held.
+ */
+void rpcrdma_core_transfer_written(struct rpcrdma_ep_core *core,
+				   struct rpcrdma_work *reply, bool ok);
 
 /**
  * rpcrdma_core_reads_retry() - prepare and post the transfers that wait for MRs, in order

@@ -126,7 +126,7 @@ static void req_close(struct req_fixture *f)
 {
 	int i;
 
-	rpcrdma_req_put_mrs(f->req);
+	rpcrdma_port_rpc_put_mrs(&f->ep->core, &f->req->rpc);
 	rpcrdma_req_destroy(f->req);
 	for (i = 0; i < REQ_PAGES; i++)
 		__free_page(f->pages[i]);
@@ -151,7 +151,7 @@ static int req_map(struct kunit *test, struct req_fixture *f)
 
 	/* MRs are added to the pool in the background. */
 	for (;;) {
-		rpcrdma_req_put_mrs(f->req);
+		rpcrdma_port_rpc_put_mrs(&f->ep->core, &f->req->rpc);
 		rpcrdma_lists_init(&f->req->rpc.x.lists);
 		rc = rpcrdma_port_call_map(&f->ep->core, &f->req->rpc,
 					   &f->plan);

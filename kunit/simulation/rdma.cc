@@ -7,6 +7,8 @@
  */
 #include <cerrno>
 
+#include <transfer_end.h>
+
 #include "endpoint.hh"
 
 /* Memory of this end, from byte @at of @mem on */
@@ -36,6 +38,7 @@ transfer *endpoint::new_transfer(op what)
 	t->ep = this;
 	t->work.chain = &t->chain;
 	t->chain.of = &t->work;
+	t->work.done = rpcrdma_core_transfer_done;
 	rpcrdma_core_transfer_begin(this, t, what == op::read);
 	if (t->claim.reads && rw.pool.waiting && !t->claim.waits)
 		w_.complain("a transfer overtakes waiting ones");

@@ -7,6 +7,7 @@
 #include "call_take.h"
 #include "endpoint/endpoint.hh"
 #include "fixture.hh"
+#include "transfer_end.h"
 
 namespace
 {

@@ -163,8 +163,8 @@ static inline int rpcrdma_core_call_take(struct rpcrdma_ep_core *core,
 					 struct rpcrdma_recv *rv,
 					 struct rpcrdma_thread *thread)
 {
-	if (__builtin_expect(!!rv->queued.pull_octets, 0))
-		return rpcrdma_core_call_take_pulled(core, rv, thread);
+	if (rv->queued.pull_octets && (!rv->queued.pulled || !rv->pull.item))
+		return rpcrdma_core_call_take_other(core, rv, thread);
 	return rpcrdma_core_call_deliver(core, rv, thread);
 }
 

@@ -15,8 +15,6 @@
 
 struct rpcrdma_req;
 
-/* Return the MRs to the pool; none of them is exposed (any more). */
-void rpcrdma_req_put_mrs(struct rpcrdma_req *req);
 /*
  * Release the MRs of req->ep, exposed or not. Sleeps until the peer cannot access them.
  */

@@ -225,7 +225,14 @@ const void *rpcrdma_port_rpc_first(const struct rpcrdma_rpc *rpc)
 void rpcrdma_port_rpc_put_mrs(struct rpcrdma_ep_core *core,
 			      struct rpcrdma_rpc *rpc)
 {
-	rpcrdma_req_put_mrs(rpcrdma_req_of(rpc));
+	struct rpcrdma_req *req = rpcrdma_req_of(rpc);
+	struct rpcrdma_ep *ep = req->ep;
+
+	if (!ep)
+		return;
+	req->ep = NULL;
+	rpcrdma_mrs_put(ep, &rpc->mrs);
+	rpcrdma_ep_put(ep);
 }
 
 static void rpcrdma_requester_pulled(struct rpcrdma_rw *rw, bool ok)

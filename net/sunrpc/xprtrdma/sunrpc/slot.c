@@ -94,17 +94,6 @@ rpcrdma_req_create(struct rpcrdma_requester_stats *stats, gfp_t gfp)
 	return req;
 }
 
-void rpcrdma_req_put_mrs(struct rpcrdma_req *req)
-{
-	struct rpcrdma_ep *ep = req->ep;
-
-	if (!ep)
-		return;
-	req->ep = NULL;
-	rpcrdma_mrs_put(ep, &req->rpc.mrs);
-	rpcrdma_ep_put(ep);
-}
-
 noinline void rpcrdma_req_take_back(struct rpcrdma_req *req)
 {
 	struct rpcrdma_ep *ep = req->ep;

@@ -46,6 +46,8 @@
 #include <linux/scatterlist.h>
 #include <rdma/mr_pool.h>
 
+#include <core/transfer_end.h>
+
 #include "internal.h"
 #include "trace.h"
 
@@ -99,6 +101,8 @@ static struct ib_qp *rpcrdma_rw_qp(const struct rpcrdma_ep *ep)
 
 /* ---- Building and ending ---- */
 
+static void rpcrdma_rw_work_done(struct rpcrdma_work *work, bool ok);
+
 /* rpcrdma_rw_alloc(), with memory of @part bytes for a part of @elements */
 static __always_inline struct rpcrdma_rw *
 rpcrdma_rw_create(struct rpcrdma_ep *ep, enum dma_data_direction dir, size_t part,
@@ -123,6 +127,7 @@ rpcrdma_rw_create(struct rpcrdma_ep *ep, enum dma_data_direction dir, size_t par
 	rw->priv = (void *)first + part;
 	rw->gfp = gfp;
 	rw->core.work.chain = &rw->chain;
+	rw->core.work.done = rpcrdma_rw_work_done;
 	rw->chain.work = &rw->core.work;
 	rpcrdma_core_transfer_begin(&ep->core, &rw->core,
 				    dir == DMA_FROM_DEVICE);
@@ -318,6 +323,12 @@ void rpcrdma_port_transfer_free(struct rpcrdma_transfer *t)
 
 	kfree(rpcrdma_rw_of(t));
 	rpcrdma_ep_leave(ep);
+}
+
+/* Flattened, so that the two functions above are inlined */
+static __flatten void rpcrdma_rw_work_done(struct rpcrdma_work *work, bool ok)
+{
+	rpcrdma_core_transfer_done(work, ok);
 }
 
 /* ---- Posting ---- */

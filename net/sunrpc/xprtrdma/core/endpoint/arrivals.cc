@@ -240,21 +240,6 @@ void rpcrdma_core_recv_failed(struct rpcrdma_ep_core *core,
 	rpcrdma_core_failed(core, failure, RECEIVE_FAILED);
 }
 
-void rpcrdma_core_arrived(struct rpcrdma_ep_core *core,
-			  struct llist_node *newest)
-{
-	llist_node *first = nullptr;
-
-	while (newest) {
-		llist_node *older = newest->next;
-
-		newest->next = first;
-		first = newest;
-		newest = older;
-	}
-	__atomic_store_n(&core->arrivals.first, first, __ATOMIC_RELAXED);
-}
-
 void rpcrdma_core_poll_events(struct rpcrdma_ep_core *core)
 {
 	const u32 events = core->arrivals.events;

@@ -348,18 +348,17 @@ struct rpcrdma_recv *rpcrdma_core_calls_dequeue(struct rpcrdma_ep_core *core,
 	return rv;
 }
 
-int rpcrdma_core_call_take_pulled(struct rpcrdma_ep_core *core,
-				  struct rpcrdma_recv *rv,
-				  struct rpcrdma_thread *thread)
+int rpcrdma_core_call_take_other(struct rpcrdma_ep_core *core,
+				 struct rpcrdma_recv *rv,
+				 struct rpcrdma_thread *thread)
 {
 	if (!rv->queued.pulled)
 		return pull_late(core, rv, thread);
-	if (!rv->pull.item) [[unlikely]] {
-		const enum rpcrdma_refusal refusal = complete(rv);
 
-		if (refusal)
-			return refuse(core, rv, refusal);
-	}
+	const enum rpcrdma_refusal refusal = complete(rv);
+
+	if (refusal)
+		return refuse(core, rv, refusal);
 	return rpcrdma_core_call_deliver(core, rv, thread);
 }
 

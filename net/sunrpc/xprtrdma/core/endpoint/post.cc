@@ -364,13 +364,3 @@ void rpcrdma_core_reap(struct rpcrdma_ep_core *core, struct rpcrdma_work *work,
 	rpcrdma_sq_reaped(&core->sq,
 			  core->inflight ? &core->inflight->wrs : nullptr);
 }
-
-void rpcrdma_core_run_callbacks(struct list_head *done_list, bool ok)
-{
-	while (!list_is_empty(done_list)) {
-		auto *work = list_first<rpcrdma_work>(done_list);
-
-		list_remove(&work->list);
-		work->done(work, ok && !work->post_failed);
-	}
-}

@@ -38,6 +38,7 @@
  * are protected by the lock of the connection.
  */
 #include "../one_part.h"
+#include "../transfer_end.h"
 #include "posting.hh"
 
 namespace rpcrdma
@@ -155,20 +156,6 @@ void queue_written(rpcrdma_ep_core *core, rpcrdma_work *reply, bool ok,
 	/* The teardown releases the memory that the Reply was to expose. */
 	send_of(reply)->exposed = nullptr;
 	free_up_send(core, send_of(reply), done_list);
-}
-
-/*
- * Handle the end of the Writes that were posted before a Reply. If @ok is false,
- * they have not completed, and never will. No lock held.
- */
-void written(rpcrdma_ep_core *core, rpcrdma_work *reply, bool ok)
-{
-	list_head done_list;
-
-	list_init(&done_list);
-	rpcrdma_port_lock(core);
-	queue_written(core, reply, ok, &done_list);
-	rpcrdma_core_end(core, unlock(core), &done_list, false);
 }
 
 /* Unmap all parts: the transfer holds no MRs any more. */
@@ -289,21 +276,6 @@ int add_segment(rpcrdma_transfer *t, rpcrdma_local *local, u32 at,
 	return 0;
 }
 
-/* rpcrdma_core_transfer_end() */
-[[gnu::always_inline]] inline void end(rpcrdma_transfer *t, bool ok)
-{
-	rpcrdma_ep_core *core = t->core;
-
-	rpcrdma_port_transfer_ended(t, ok);
-	if (t->call)
-		rpcrdma_core_call_pulled(t->call, ok);
-	if (t->claim.waits || rpcrdma_read_wanted(&core->rw.pool)) [[unlikely]]
-		claim(t, CLAIM_OVER);
-	if (t->reply) [[unlikely]]
-		written(core, t->reply, ok);
-	rpcrdma_port_transfer_free(t);
-}
-
 /*
  * Choose the parts of the next batch: as many as are posted at once, at least one. Their
  * Work Requests are counted for the Send Queue.
@@ -379,7 +351,7 @@ using namespace rpcrdma;
 void rpcrdma_core_not_one(struct rpcrdma_transfer *t, int status)
 {
 	not_prepared(t, t->claim.waits ? -E_AGAIN : status);
-	end(t, false);
+	rpcrdma_transfer_end(t, false);
 }
 
 void rpcrdma_core_transfer_queue_up(struct rpcrdma_transfer *t)
@@ -428,19 +400,25 @@ void rpcrdma_core_transfer_post(struct rpcrdma_transfer *t)
 		rpcrdma_core_transfer_end(t, what == EMPTY);
 }
 
-void rpcrdma_core_transfer_done(struct rpcrdma_work *work, bool ok)
-{
-	rpcrdma_transfer *t = transfer_of(work);
-
-	if (ok && t->left) [[unlikely]]
-		rpcrdma_core_transfer_post(t);
-	else
-		end(t, ok);
-}
-
 void rpcrdma_core_transfer_end(struct rpcrdma_transfer *t, bool ok)
 {
-	end(t, ok);
+	rpcrdma_transfer_end(t, ok);
+}
+
+void rpcrdma_core_transfer_over(struct rpcrdma_transfer *t)
+{
+	claim(t, CLAIM_OVER);
+}
+
+void rpcrdma_core_transfer_written(struct rpcrdma_ep_core *core,
+				   struct rpcrdma_work *reply, bool ok)
+{
+	list_head done_list;
+
+	list_init(&done_list);
+	rpcrdma_port_lock(core);
+	queue_written(core, reply, ok, &done_list);
+	rpcrdma_core_end(core, unlock(core), &done_list, false);
 }
 
 void rpcrdma_core_reads_retry(struct rpcrdma_ep_core *core)
