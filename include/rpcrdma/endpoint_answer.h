@@ -8,6 +8,7 @@
 
 #include "endpoint_mrs.h"
 #include "endpoint_receive.h"
+#include "plan_call.h"
 #include "xact.h"
 
 #ifdef __cplusplus
@@ -18,6 +19,7 @@ extern "C" {
  * struct rpcrdma_rpc - an RPC at its Requester, with the objects that it uses
  * @x: its state
  * @mrs: MRs that its Call exposes
+ * @item: the item of its Call, while that is sent
  * @rv: the Receive of its Reply, until it is processed
  * @inv: invalidation of @mrs; work.chain is set by the host
  * @local_inv: the Reply needed an invalidation by this end; reset by the host
@@ -29,6 +31,7 @@ extern "C" {
 struct rpcrdma_rpc {
 	struct rpcrdma_xact x;
 	struct list_head mrs;
+	struct rpcrdma_call_item item;
 	struct rpcrdma_recv *rv;
 	struct rpcrdma_inv inv;
 	bool local_inv;

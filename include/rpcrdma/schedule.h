@@ -150,7 +150,8 @@ static inline bool rpcrdma_sq_call_is_likely(const struct rpcrdma_conn *conn)
  * Context: any.
  * Return: true if so.
  */
-static inline bool rpcrdma_sq_has_waiters_hint(const struct rpcrdma_sq *sq)
+static inline __attribute__((always_inline)) bool
+rpcrdma_sq_has_waiters_hint(const struct rpcrdma_sq *sq)
 {
 	return __atomic_load_n(&sq->transfers, __ATOMIC_RELAXED) |
 	       __atomic_load_n(&sq->messages, __ATOMIC_RELAXED) |
@@ -168,7 +169,8 @@ static inline bool rpcrdma_sq_has_waiters_hint(const struct rpcrdma_sq *sq)
  * Context: any.
  * Return: true if so.
  */
-static inline bool rpcrdma_sq_must_ask(const struct rpcrdma_sq *sq, bool chunks)
+static inline __attribute__((always_inline)) bool
+rpcrdma_sq_must_ask(const struct rpcrdma_sq *sq, bool chunks)
 {
 	return chunks && __builtin_expect(rpcrdma_sq_has_waiters_hint(sq), 0);
 }

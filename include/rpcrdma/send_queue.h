@@ -201,8 +201,8 @@ static inline bool rpcrdma_sq_room(const struct rpcrdma_sq *sq, u32 nr_wrs)
  * covers the Work Requests posted before it, so few are signaled. If few contexts are
  * left, all are, so that no context waits for a completion that will not arrive.
  */
-static inline void rpcrdma_sq_charge(struct rpcrdma_sq *sq,
-				     struct rpcrdma_wrs *wrs)
+static inline __attribute__((always_inline)) void
+rpcrdma_sq_charge(struct rpcrdma_sq *sq, struct rpcrdma_wrs *wrs)
 {
 	const u32 begin = sq->posted, posted = begin + wrs->nr;
 

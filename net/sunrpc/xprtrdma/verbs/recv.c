@@ -235,6 +235,13 @@ struct rpcrdma_segment *rpcrdma_port_extra_segs(struct rpcrdma_ep_core *core)
 			     GFP_NOFS | __GFP_NOWARN);
 }
 
+static noinline void rpcrdma_trace_received(struct rpcrdma_ep *ep,
+					    struct rpcrdma_recv *rv)
+{
+	trace_rpcrdma_receive(ep, rv);
+	trace_rpcrdma_grant_received(ep, rv->buf, rv->octets);
+}
+
 /*
  * Process the message of a Receive. Return true if it is for the transport, which owns
  * the Receive until it releases it.
@@ -252,12 +259,9 @@ static __always_inline bool rpcrdma_recv_process(struct rpcrdma_ep *ep,
 
 	spin_lock(&ep->lock);
 	what = rpcrdma_core_receive(core, rv);
-	trace_rpcrdma_receive(ep, rv);
-	/*
-	 * Without this check, the arguments would be loaded even if the event is off.
-	 */
-	if (trace_rpcrdma_grant_received_enabled())
-		trace_rpcrdma_grant_received(ep, rv->buf, rv->octets);
+	if (trace_rpcrdma_receive_enabled() ||
+	    trace_rpcrdma_grant_received_enabled())
+		rpcrdma_trace_received(ep, rv);
 	if (what == RPCRDMA_OUTCOME_RELEASE)
 		todo = rpcrdma_core_recv_put(core, rv);
 	spin_unlock(&ep->lock);

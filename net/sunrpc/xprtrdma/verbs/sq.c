@@ -48,6 +48,13 @@ bool rpcrdma_port_post(struct rpcrdma_ep_core *core, struct rpcrdma_work *work)
 				  work->wrs.signaled);
 }
 
+static noinline void rpcrdma_trace_posted(struct rpcrdma_ep *ep,
+					  struct rpcrdma_send *s)
+{
+	trace_rpcrdma_send(ep, s);
+	trace_rpcrdma_grant_sent(ep, s->buf, s->len);
+}
+
 bool rpcrdma_port_post_send(struct rpcrdma_ep_core *core,
 			    struct rpcrdma_send *s)
 {
@@ -55,8 +62,8 @@ bool rpcrdma_port_post_send(struct rpcrdma_ep_core *core,
 	struct rpcrdma_ep *ep = rpcrdma_ep_of(core);
 	struct ib_send_wr *wr = &vs->wr;
 
-	trace_rpcrdma_send(ep, s);
-	trace_rpcrdma_grant_sent(ep, s->buf, s->len);
+	if (trace_rpcrdma_send_enabled() || trace_rpcrdma_grant_sent_enabled())
+		rpcrdma_trace_posted(ep, s);
 	vs->sge.addr = s->addr;
 	vs->sge.length = s->len;
 	wr->send_flags = s->work.wrs.signaled ? IB_SEND_SIGNALED : 0;

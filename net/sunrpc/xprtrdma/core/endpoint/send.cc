@@ -183,7 +183,8 @@ send_mapped_item(rpcrdma_ep_core *core, rpcrdma_rpc *rpc, u32 xid,
 			       mr->length, mr->offset);
 	lists->inv_handle = mr->handle;
 	if (begin_one(core, s, plan->inline_length)) [[likely]] {
-		encode_one_header(s->buf, RPCRDMA_KIND_CALL, xid, lists);
+		encode_one_call(s->buf, xid, *item,
+				{ mr->handle, mr->length, mr->offset });
 	} else {
 		const int rc = rpcrdma_core_send_begin(s, RPCRDMA_KIND_CALL,
 						       RPCRDMA_INLINE, xid,
@@ -287,20 +288,21 @@ int map_and_send(rpcrdma_ep_core *core, rpcrdma_rpc *rpc, u32 xid,
 }
 
 /* Plan and send a Call that is not a plain one. */
-[[gnu::noinline]] int send_planned(rpcrdma_ep_core *core, rpcrdma_rpc *rpc,
-				   const rpcrdma_peer_limits *learned, u32 xid,
-				   rpcrdma_call_plan *plan, rpcrdma_send *s)
+[[gnu::always_inline]] inline int
+send_planned(rpcrdma_ep_core *core, rpcrdma_rpc *rpc,
+	     const rpcrdma_peer_limits *learned, u32 xid,
+	     rpcrdma_call_plan *plan, rpcrdma_send *s)
 {
-	rpcrdma_call_item item;
+	rpcrdma_call_item *item = &rpc->item;
 	int rc;
 
-	if (!plan_only_item(core, rpc, learned, &item, plan)) [[unlikely]]
+	if (!plan_only_item(core, rpc, learned, item, plan)) [[unlikely]]
 		return send_any(core, rpc, xid, plan, s);
 	if (must_wait(core, true))
 		return -E_AGAIN;
-	rc = rpcrdma_port_item_map(core, rpc, &item);
+	rc = rpcrdma_port_item_map(core, rpc, item);
 	if (!rc) [[likely]]
-		rc = send_mapped_item(core, rpc, xid, &item, plan, s);
+		rc = send_mapped_item(core, rpc, xid, item, plan, s);
 	if (rc) [[unlikely]]
 		rpcrdma_port_rpc_put_mrs(core, rpc);
 	return rc;

@@ -151,6 +151,21 @@ encode_one_header(void *buf, enum rpcrdma_kind kind, u32 xid,
 		.offset();
 }
 
+/* The same for a Call, the only chunk of which is @item, with the segment @seg */
+[[gnu::always_inline]] static inline void
+encode_one_call(void *buf, u32 xid, const struct rpcrdma_call_item &item,
+		const struct rpcrdma_segment &seg)
+{
+	const xdr_writer out =
+		encode_simple(buf, RPCRDMA_KIND_CALL, xid, seg.handle);
+	const u32 position = item.position;
+
+	if (item.result)
+		(void)encode_chunk(out, nullptr, seg);
+	else
+		(void)encode_chunk(out, &position, seg);
+}
+
 /* The same for a Reply with a Write chunk of the segment @seg */
 [[gnu::always_inline]] static inline void
 encode_written_header(void *buf, u32 xid, const struct rpcrdma_segment &seg)
