@@ -57,8 +57,9 @@ enum { RPCRDMA_SVC_TRIM = 64 };
 
 struct workqueue_struct *rpcrdma_svc_wq;
 
-struct rpcrdma_svc_call *rpcrdma_svc_call_alloc(struct rpcrdma_recv *rv, u32 nr,
-						gfp_t gfp)
+/* rpcrdma_svc_call_alloc() */
+static __always_inline struct rpcrdma_svc_call *
+rpcrdma_svc_call_create(struct rpcrdma_recv *rv, u32 nr, gfp_t gfp)
 {
 	struct rpcrdma_svc_call *call;
 
@@ -74,6 +75,12 @@ struct rpcrdma_svc_call *rpcrdma_svc_call_alloc(struct rpcrdma_recv *rv, u32 nr,
 	return call;
 }
 
+struct rpcrdma_svc_call *rpcrdma_svc_call_alloc(struct rpcrdma_recv *rv, u32 nr,
+						gfp_t gfp)
+{
+	return rpcrdma_svc_call_create(rv, nr, gfp);
+}
+
 /* Uncharge the pages of @call: they are not held for the peer any more. */
 static __always_inline void rpcrdma_svc_call_give(struct rpcrdma_ep *ep,
 						  struct rpcrdma_svc_call *call)
@@ -84,13 +91,13 @@ static __always_inline void rpcrdma_svc_call_give(struct rpcrdma_ep *ep,
 	rpcrdma_ep_uncharge(ep, RPCRDMA_QUOTA_CALLS, held);
 }
 
-void rpcrdma_port_call_free(struct rpcrdma_recv *rv)
+/* rpcrdma_port_call_free() of a callback, or of a Call that has pages or a charge */
+static noinline void rpcrdma_svc_call_drop(struct rpcrdma_recv *rv,
+					   struct rpcrdma_svc_call *call)
 {
-	struct rpcrdma_svc_call *call = rv->priv;
 	struct rpcrdma_svc_conn *conn;
 
-	rv->priv = NULL;
-	if (unlikely(rv->queued.at_once)) {
+	if (rv->queued.at_once) {
 		rpcrdma_client_bc_drop(call);
 		return;
 	}
@@ -104,6 +111,20 @@ void rpcrdma_port_call_free(struct rpcrdma_recv *rv)
 		release_pages(call->pages, call->nr_pages);
 	rpcrdma_svc_call_give(rpcrdma_recv_ep(rv), call);
 	kfree(call);
+}
+
+/* Fast path: a thread has taken the pages, or there were none. */
+void rpcrdma_port_call_free(struct rpcrdma_recv *rv)
+{
+	struct rpcrdma_svc_call *call = rv->priv;
+
+	rv->priv = NULL;
+	/* A callback has an object of another type. */
+	if (unlikely(rv->queued.at_once || rv->queued.early || call->nr_pages ||
+		     call->held))
+		rpcrdma_svc_call_drop(rv, call);
+	else
+		kfree(call);
 }
 
 /* ---- Spare pages ---- */
@@ -216,7 +237,7 @@ static int rpcrdma_svc_early_pages(struct rpcrdma_svc_conn *conn,
 
 	if (unlikely((u64)nr << PAGE_SHIFT > conn->queue.max_octets))
 		return -E2BIG;
-	call = rpcrdma_svc_call_alloc(rv, nr, GFP_NOWAIT | __GFP_NOWARN);
+	call = rpcrdma_svc_call_create(rv, nr, GFP_NOWAIT | __GFP_NOWARN);
 	if (unlikely(!call))
 		return -ENOMEM;
 	spin_lock(&conn->lock);
