@@ -60,6 +60,17 @@ struct rpcrdma_claim {
 void rpcrdma_core_answer(struct rpcrdma_requester *r, struct rpcrdma_recv *rv);
 
 /**
+ * rpcrdma_core_answer_other() - rpcrdma_core_answer() without the fast paths of
+ *	core/answer.h
+ * @claim: of the RPC; not RPCRDMA_CLAIMED_LAST
+ * @rv: the message, consumed
+ *
+ * Context: as for rpcrdma_core_answer().
+ */
+void rpcrdma_core_answer_other(struct rpcrdma_claim claim,
+			       struct rpcrdma_recv *rv);
+
+/**
  * rpcrdma_core_rpc_claim() - claim an RPC for a Reply or an ERROR
  * @rpc: RPC with the xid of the message
  * @rv: the message

@@ -105,6 +105,16 @@ int rpcrdma_core_item_not_mapped(struct rpcrdma_ep_core *core, u32 offset,
 /* ---- Invalidation ---- */
 
 /**
+ * rpcrdma_core_mr_invalidated() - record that the peer has invalidated an exposed MR
+ * @core: connection
+ * @mr: the MR
+ *
+ * It is no longer exposed then.
+ */
+void rpcrdma_core_mr_invalidated(struct rpcrdma_ep_core *core,
+				 struct rpcrdma_mr *mr);
+
+/**
  * rpcrdma_core_mrs_invalidated() - record that the peer has invalidated a handle
  * @core: connection
  * @mrs: list of struct rpcrdma_mr

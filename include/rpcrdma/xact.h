@@ -239,16 +239,16 @@ struct rpcrdma_actions rpcrdma_xact_reply(struct rpcrdma_xact *x,
  * @x: RPC
  * @rx: received message, decoded; not a bad one
  * @inv_handle: handle of an exposed MR of the RPC, which the peer has invalidated
- * @layout: memory of the Reply
+ * @head: bytes of the head of the Reply's memory, see struct rpcrdma_buf_layout
+ * @pages: bytes of its pages
  *
  * Process a Reply if its Call has one chunk of one segment, and its inline payload fits
  * in the head iovec. The caller then copies it there, releases the Receive, returns the
  * MR, calls rpcrdma_xact_placed() and completes the RPC with x->parts.octets.
  * Return: true if the Reply was processed; false if nothing was changed.
  */
-bool rpcrdma_xact_one_chunk(struct rpcrdma_xact *x,
-				const struct rpcrdma_rx *rx, u32 inv_handle,
-				const struct rpcrdma_buf_layout *layout);
+bool rpcrdma_xact_one_chunk(struct rpcrdma_xact *x, const struct rpcrdma_rx *rx,
+			    u32 inv_handle, u32 head, u32 pages);
 
 /**
  * rpcrdma_xact_placed() - report that the MR of rpcrdma_xact_one_chunk() is

@@ -347,7 +347,7 @@ static void process_both(u32 what, u32 returned, u32 payload, u32 inv_handle,
 	b->a.layout.pages = pages;
 	s = rpcrdma_xact_reply(&b->x, &b->conn, &b->a);
 	if (!rpcrdma_xact_one_chunk(&a->x, a->rx.get(), inv_handle,
-				    &a->a.layout)) {
+				    a->a.layout.head, a->a.layout.pages)) {
 		ASSERT_EQ(a->x.state, state);
 		return;
 	}
@@ -383,7 +383,8 @@ TEST(OneChunk, RepliesAreProcessedTheSame)
 
 	rpcrdma_xact_error(&e->x, -xacts::EIO_);
 	EXPECT_FALSE(rpcrdma_xact_one_chunk(&e->x, e->rx.get(), xacts::HANDLE,
-					    &e->a.layout));
+					    e->a.layout.head,
+					    e->a.layout.pages));
 }
 
 /* Expect the header that the general function writes for @lists. */

@@ -8,6 +8,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include <answer.h>
+
 #include "reconnect.hh"
 
 namespace simulation
@@ -408,4 +410,9 @@ void rpcrdma_port_rpc_layout(const struct rpcrdma_rpc *called,
 	const auto *task = static_cast<const rpc *>(called);
 
 	*layout = task->owner->layout(task);
+}
+
+bool rpcrdma_port_answer(struct rpcrdma_requester *r, struct rpcrdma_recv *rv)
+{
+	return rpcrdma_core_answer_rpc(r, rv);
 }

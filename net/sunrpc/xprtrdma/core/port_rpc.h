@@ -128,6 +128,17 @@ void rpcrdma_port_call_copy(struct rpcrdma_ep_core *core, struct rpcrdma_rpc *rp
 /* ---- Replies and ERRORs ---- */
 
 /**
+ * rpcrdma_port_answer - call rpcrdma_core_answer_rpc() of answer.h
+ * @r: RPCs
+ * @rv: the message
+ *
+ * The host inlines its functions there.
+ * Context: as for rpcrdma_core_answer_rpc().
+ * Return: what that returns.
+ */
+bool rpcrdma_port_answer(struct rpcrdma_requester *r, struct rpcrdma_recv *rv);
+
+/**
  * rpcrdma_port_rpc_claim - look up the RPC that a Reply or an ERROR is for, and claim it
  * @r: RPCs
  * @rv: the message

@@ -36,7 +36,7 @@
 #include <linux/mm.h>
 #include <linux/sunrpc/sched.h>
 
-#include <core/port_rpc.h>
+#include <core/answer.h>
 
 #include "../compat.h"
 #include "internal.h"
@@ -356,4 +356,11 @@ struct rpcrdma_claim rpcrdma_port_rpc_claim(struct rpcrdma_requester *r,
 	}
 	spin_unlock(&xprt->queue_lock);
 	return claim;
+}
+
+/* Flattened, so that the functions above are inlined */
+__flatten bool rpcrdma_port_answer(struct rpcrdma_requester *r,
+				   struct rpcrdma_recv *rv)
+{
+	return rpcrdma_core_answer_rpc(r, rv);
 }

@@ -8,7 +8,7 @@
  * invalidation and the end of Reads. run_rpc() executes them in its order: copy, release the
  * Receive, invalidate, pull, complete, send DONE. An action that has to wait for the
  * device ends the run, and its completion continues it. The Reply to a Call with one
- * item takes a fast path, if the peer has invalidated its only MR.
+ * item takes a fast path (answer.h), if the peer has invalidated its only MR.
  *
  * Memory
  *
@@ -44,7 +44,7 @@ rpcrdma_rpc *rpc_of(rpcrdma_inv *inv)
 void run_rpc(rpcrdma_ep_core *core, rpcrdma_rpc *rpc, rpcrdma_actions s);
 
 /* Release the Receive of @rpc: it has been read. */
-[[gnu::always_inline]] inline void put_receive(rpcrdma_rpc *rpc)
+void put_receive(rpcrdma_rpc *rpc)
 {
 	rpcrdma_recv *rv = rpc->rv;
 
@@ -149,37 +149,6 @@ void run_rpc(rpcrdma_ep_core *core, rpcrdma_rpc *rpc, rpcrdma_actions s)
 		 invalidate_mrs(core, rpc, &s));
 }
 
-/*
- * Fast path: complete an RPC whose Call has one item, in one MR, if the peer has
- * invalidated it, and the inline payload belongs to the head. Return false, with nothing
- * changed, if the Reply is any other.
- */
-[[gnu::always_inline]] inline bool answer_item(rpcrdma_ep_core *core,
-					       rpcrdma_rpc *rpc,
-					       rpcrdma_recv *rv,
-					       const rpcrdma_buf_layout *layout)
-{
-	const u32 handle = rv->inv_handle;
-
-	if (list_is_empty(&rpc->mrs))
-		return false;
-
-	auto *mr = list_first<rpcrdma_mr>(&rpc->mrs);
-
-	if (mr->handle != handle || !mr->exposed ||
-	    !rpcrdma_xact_one_chunk(&rpc->x, &rv->rx, handle, layout))
-		return false;
-	mr->exposed = false;
-	rpcrdma_port_invalidated(core, handle);
-	rpcrdma_port_rpc_put_mrs(core, rpc);
-	rpcrdma_xact_placed(&rpc->x);
-	rpc->rv = rv;
-	rpcrdma_port_rpc_place(rpc);
-	put_receive(rpc);
-	rpcrdma_port_rpc_complete(rpc, static_cast<int>(rpc->x.parts.octets));
-	return true;
-}
-
 /* Process a Reply to a claimed RPC. */
 [[gnu::noinline]] void reply(rpcrdma_rpc *rpc, rpcrdma_recv *rv)
 {
@@ -189,8 +158,6 @@ void run_rpc(rpcrdma_ep_core *core, rpcrdma_rpc *rpc, rpcrdma_actions s)
 	rpcrdma_buf_layout layout;
 
 	rpcrdma_port_rpc_layout(rpc, &layout);
-	if (handle && !bad && answer_item(core, rpc, rv, &layout)) [[likely]]
-		return;
 
 	const bool exposed =
 		handle && rpcrdma_core_mrs_invalidated(core, &rpc->mrs, handle);
@@ -253,18 +220,21 @@ enum rpcrdma_claimed rpcrdma_core_rpc_claim(struct rpcrdma_rpc *rpc,
 					rv->inv_handle, head);
 }
 
-void rpcrdma_core_answer(struct rpcrdma_requester *r, struct rpcrdma_recv *rv)
+void rpcrdma_core_answer_other(struct rpcrdma_claim claim,
+			       struct rpcrdma_recv *rv)
 {
-	const rpcrdma_claim claim = rpcrdma_port_rpc_claim(r, rv);
-
-	if (claim.how == RPCRDMA_CLAIMED_LAST) [[likely]]
-		rpcrdma_port_recv_put(rv);
-	else if (claim.how == RPCRDMA_CLAIMED_NOT) [[unlikely]]
+	if (claim.how == RPCRDMA_CLAIMED_NOT)
 		stray(rv);
-	else if (rv->verdict == RPCRDMA_RX_ERROR) [[unlikely]]
+	else if (rv->verdict == RPCRDMA_RX_ERROR)
 		error(claim.rpc, rv);
 	else
 		reply(claim.rpc, rv);
+}
+
+void rpcrdma_core_answer(struct rpcrdma_requester *r, struct rpcrdma_recv *rv)
+{
+	if (rpcrdma_port_answer(r, rv)) [[likely]]
+		rpcrdma_port_recv_put(rv);
 }
 
 void rpcrdma_core_rpc_pulled(struct rpcrdma_ep_core *core,

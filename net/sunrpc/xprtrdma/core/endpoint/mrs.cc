@@ -216,6 +216,13 @@ int rpcrdma_core_item_not_mapped(struct rpcrdma_ep_core *core, u32 offset,
 	return not_mapped(core, &limits, rc);
 }
 
+void rpcrdma_core_mr_invalidated(struct rpcrdma_ep_core *core,
+				 struct rpcrdma_mr *mr)
+{
+	mr->exposed = false;
+	rpcrdma_port_invalidated(core, mr->handle);
+}
+
 bool rpcrdma_core_mrs_invalidated(struct rpcrdma_ep_core *core,
 				  struct list_head *mrs, u32 handle)
 {
@@ -224,8 +231,7 @@ bool rpcrdma_core_mrs_invalidated(struct rpcrdma_ep_core *core,
 
 		if (mr->handle != handle || !mr->exposed)
 			continue;
-		mr->exposed = false;
-		rpcrdma_port_invalidated(core, handle);
+		rpcrdma_core_mr_invalidated(core, mr);
 		return true;
 	}
 	return false;

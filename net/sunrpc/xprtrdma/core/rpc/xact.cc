@@ -399,16 +399,15 @@ struct rpcrdma_actions rpcrdma_xact_reply(struct rpcrdma_xact *x,
 
 /* The conditions of rpcrdma_check_reply() and the results of divide() */
 bool rpcrdma_xact_one_chunk(struct rpcrdma_xact *x, const struct rpcrdma_rx *rx,
-			    u32 inv_handle,
-			    const struct rpcrdma_buf_layout *layout)
+			    u32 inv_handle, u32 head, u32 pages)
 {
 	const struct rpcrdma_lists &ours = x->lists, &theirs = rx->lists;
 	const struct rpcrdma_segment &a = ours.segs[0], &b = theirs.segs[0];
 	const u32 length = rx->payload_length;
-	u32 octets = 0, pages = 0, pad = 0;
+	u32 octets = 0, placed = 0, pad = 0;
 
 	if (stage_of(x) != stage::CLAIMED || rx->format != RPCRDMA_INLINE ||
-	    length > layout->head || !has_one_segment(&ours) ||
+	    length > head || !has_one_segment(&ours) ||
 	    inv_handle != ours.inv_handle || inv_handle != a.handle)
 		return false;
 	if (ours.nr_writes) {
@@ -416,8 +415,8 @@ bool rpcrdma_xact_one_chunk(struct rpcrdma_xact *x, const struct rpcrdma_rx *rx,
 		    b.handle != a.handle || !b.length || b.length > a.length)
 			return false;
 		octets = b.length;
-		pages = min_u32(layout->pages, octets);
-		pad = -pages & 3;
+		placed = min_u32(pages, octets);
+		pad = -placed & 3;
 	} else if (has_chunks(&theirs)) {
 		return false;
 	}
@@ -428,15 +427,14 @@ bool rpcrdma_xact_one_chunk(struct rpcrdma_xact *x, const struct rpcrdma_rx *rx,
 		      .pull_octets = 0,
 		      .write_chunks = octets != 0 };
 	x->parts = { .head = length,
-		     .pages = pages,
+		     .pages = placed,
 		     .pad = pad,
 		     .tail = 0,
-		     .octets = length + pages + pad,
+		     .octets = length + placed + pad,
 		     .reduced = octets != 0,
 		     .first = length,
 		     .rest = 0,
-		     .rest_at = octets ? layout->head + layout->pages + pad :
-					 0 };
+		     .rest_at = octets ? head + pages + pad : 0 };
 	return true;
 }
 
