@@ -199,3 +199,18 @@ int rpcrdma_port_make(struct rpcrdma_ep_core *core,
 		return -EINVAL;
 	}
 }
+
+/*
+ * The removal of the device waits until its last id is destroyed. rdma_destroy_id() wakes
+ * it before it releases the id's GID: if the removal overtook it there, the entry would be
+ * freed after the device's table of GIDs. A device is not unregistered while it is held.
+ */
+void rpcrdma_id_destroy(struct rdma_cm_id *id)
+{
+	struct ib_device *device = id->device;
+	bool held = device && ib_device_try_get(device);
+
+	rdma_destroy_id(id);
+	if (held)
+		ib_device_put(device);
+}

@@ -227,7 +227,7 @@ int rpcrdma_port_release(struct rpcrdma_ep_core *core,
 	case RPCRDMA_TEARDOWN_ID:
 		/* Waits for a CM handler that is running. */
 		if (ep->id)
-			rdma_destroy_id(ep->id);
+			rpcrdma_id_destroy(ep->id);
 		ep->id = NULL;
 		break;
 	case RPCRDMA_TEARDOWN_GONE:

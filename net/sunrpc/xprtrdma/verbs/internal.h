@@ -301,6 +301,8 @@ int rpcrdma_ep_cm_handler(struct rdma_cm_id *id,
 void rpcrdma_ep_addresses(struct rpcrdma_ep *ep);
 void rpcrdma_ep_peer(struct rpcrdma_cm_peer *peer,
 		     const struct rdma_conn_param *param);
+/* Destroy an id, after its handler. Context: process context; not within the handler. */
+void rpcrdma_id_destroy(struct rdma_cm_id *id);
 
 /* ---- ep.c; listen.c comes after it ---- */
 

@@ -297,7 +297,7 @@ static void rpcrdma_listener_stop(struct rpcrdma_listener *l)
 	struct rdma_cm_id *id = xchg(&l->id, NULL);
 
 	if (id)
-		rdma_destroy_id(id);
+		rpcrdma_id_destroy(id);
 }
 
 /*
@@ -336,7 +336,7 @@ static int rpcrdma_listener_start(struct rpcrdma_listener *l)
 	return -ENODEV;
 
 out_id:
-	rdma_destroy_id(id);
+	rpcrdma_id_destroy(id);
 	return rc;
 }
 
