@@ -451,7 +451,7 @@ ptrdiff_t rpcrdma2_conn::write(struct rpcrdma2_tx *tx, u8 *buf, size_t size,
 	make_lists(&lists, tx);
 	if (format == RPCRDMA_CONTINUED)
 		part = rpcrdma_next_fragment(&core, &lists,
-					     tx->length - tx->sent);
+					     tx->length - tx->sent, ~u32{});
 
 	const u32 room =
 		static_cast<u32>(size < ~u32{} ? size : size_t{ ~u32{} });
