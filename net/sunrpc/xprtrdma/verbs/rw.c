@@ -48,6 +48,7 @@
 
 #include <core/transfer_end.h>
 
+#include "../compat.h"
 #include "internal.h"
 #include "trace.h"
 
