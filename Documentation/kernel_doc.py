@@ -92,7 +92,7 @@ def entry(header, body, code):
         raise Wrong(f"{header}: no title: {title}")
     kind, name, function, summary = found.groups()
     if not kind:
-        code = code.split("{")[0].strip()
+        code = re.sub(r"__attribute__\(\(\w+\)\)\s+", "", code.split("{")[0].strip())
     if not re.search(rf"\b{name}\b", code.split("{")[0]):
         raise Wrong(f"{header}: {name} is not what follows its comment")
     if not kind and returns_value(code) != any(t.startswith("Return: ") for t in others):
