@@ -136,10 +136,6 @@ enum rpcrdma_failure rpcrdma_wc_failure(enum ib_wc_status status)
 	}
 }
 
-/*
- * Close the connection after a Work Request failed with @status; otherwise like
- * rpcrdma_ep_close().
- */
 void rpcrdma_ep_wait_closed(struct rpcrdma_ep *ep)
 {
 	wait_for_completion(&ep->closed);

@@ -234,6 +234,9 @@ using namespace rpcrdma;
 void rpcrdma_core_recv_failed(struct rpcrdma_ep_core *core,
 			      enum rpcrdma_failure failure)
 {
+	/* The first failure closes the connection, and the other Receives are flushed. */
+	if (is_closing(core)) [[likely]]
+		return;
 	/* A failed Work Request may be why the Receive was flushed. */
 	if (failure == RPCRDMA_FAILURE_FLUSHED)
 		rpcrdma_port_works_check(core);
