@@ -138,6 +138,7 @@ enum rpcrdma_outcome {
  * @core: connection
  * @failure: kind of failure
  *
+ * Does nothing if the connection is closing.
  * Context: process context, no lock held.
  */
 void rpcrdma_core_recv_failed(struct rpcrdma_ep_core *core,

@@ -97,7 +97,8 @@ void rpcrdma_sq_set_replies(struct rpcrdma_sq *sq, u32 sends, u32 replies);
  * rpcrdma_sq_enqueue_message() - count a message as queued
  * @sq: Send Queue
  *
- * Private to the engine.
+ * Also counts the rest of a continued message whose last message became shorter than
+ * planned. Private to the core.
  */
 static inline void rpcrdma_sq_enqueue_message(struct rpcrdma_sq *sq)
 {

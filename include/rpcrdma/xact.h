@@ -243,8 +243,8 @@ struct rpcrdma_actions rpcrdma_xact_reply(struct rpcrdma_xact *x,
  * @pages: bytes of its pages
  *
  * Process a Reply if its Call has one chunk of one segment, and its inline payload fits
- * in the head iovec. The caller then copies it there, releases the Receive, returns the
- * MR, calls rpcrdma_xact_placed() and completes the RPC with x->parts.octets.
+ * in the head iovec. The caller then returns the MR, calls rpcrdma_xact_placed(), copies
+ * the payload, completes the RPC with x->parts.octets, and releases the Receive.
  * Return: true if the Reply was processed; false if nothing was changed.
  */
 bool rpcrdma_xact_one_chunk(struct rpcrdma_xact *x, const struct rpcrdma_rx *rx,

@@ -67,7 +67,8 @@ void rpcrdma_port_unprepare(struct rpcrdma_transfer *t,
 			    struct rpcrdma_transfer_part *part);
 
 /**
- * rpcrdma_port_transfer_ended - free the parts of a transfer, and notify its owner
+ * rpcrdma_port_transfer_ended - free the parts of a transfer, and notify its owner, unless
+ *	that is a Call
  * @t: transfer that the device does not use
  * @ok: it was executed
  *

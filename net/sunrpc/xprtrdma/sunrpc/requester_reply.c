@@ -16,8 +16,8 @@
  * Memory
  *
  * The rpc_rqst is pinned from the claim until the last action, so that its task cannot
- * release it, even if it is killed. The Receive is released as soon as its payload has
- * been copied. No RPC completes while the peer, or the device, can access its memory.
+ * release it, even if it is killed. No RPC completes while the peer, or the device, can
+ * access its memory.
  *
  * Errors
  *

@@ -24,10 +24,10 @@
  *
  * Errors
  *
- * If rpcrdma_port_room() returns false, the account waits, and write_space()
- * is called when the caller may ask again. No other function waits: if the endpoint's
- * own buffers are refused, the core has fewer Receives, or drops a continued message.
- * If a reservation is refused, the connect request is rejected.
+ * If rpcrdma_port_room() or rpcrdma_ep_quota_take() returns false, the account waits, and
+ * write_space() is called when the caller may ask again. No other function waits: if the
+ * endpoint's own buffers are refused, the core has fewer Receives, or drops a continued
+ * message. If a reservation is refused, the connect request is rejected.
  *
  * Locking
  *

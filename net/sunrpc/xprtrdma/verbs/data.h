@@ -187,9 +187,10 @@ int rpcrdma_rw_add(struct rpcrdma_rw *rw, const struct rpcrdma_lists *lists,
 		   u32 length);
 
 /*
- * Post Reads. rw->done() is called when they have ended, with @ok false if the
- * connection is closing. They wait in order for Send Queue space, and for the MRs that
- * some devices need for Reads, without blocking the caller. Consumes @rw.
+ * Post Reads. When they have ended, rw->done() is called, with @ok false if the
+ * connection is closing; the core continues a Call itself. They wait in order for Send
+ * Queue space, and for the MRs that some devices need for Reads, without blocking the
+ * caller. Consumes @rw.
  */
 static inline void rpcrdma_rw_read(struct rpcrdma_rw *rw)
 {

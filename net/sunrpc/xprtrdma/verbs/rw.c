@@ -17,8 +17,9 @@
  *
  * The memory of the owner is allocated with the transfer, as is the first part if it is
  * small and its size is known. Other parts are allocated separately. The pages remain
- * the owner's until done() is called. The end of a transfer unmaps and frees its parts,
- * calls done(), and then frees the transfer. From its allocation until then a transfer
+ * the owner's until done() is called, or the core continues the Call of the Reads. The
+ * end of a transfer unmaps and frees its parts, does one of these, and then frees the
+ * transfer. From its allocation until then a transfer
  * holds off the teardown, which itself ends those that are posted or queued. The API
  * allocates with GFP_KERNEL. It is called under memalloc_nofs_save(), because memory
  * reclaim may wait for a teardown.

@@ -13,8 +13,9 @@
  * Memory
  *
  * The claim holds the RPC's memory, even if its task is killed. The Receive is released
- * as soon as its payload has been copied. MRs are returned before the RPC completes:
- * unmapping them makes the data that the device wrote visible to the processor.
+ * when its payload has been copied; in the fast paths, when the RPC is complete. MRs are
+ * returned before the RPC completes: unmapping them makes the data that the device wrote
+ * visible to the processor.
  *
  * Errors
  *

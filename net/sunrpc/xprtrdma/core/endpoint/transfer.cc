@@ -27,9 +27,10 @@
  *
  * If the device can map less of a part than planned, the limits of this transfer are
  * reduced, and the part is split again. Until it is posted, a transfer that cannot be
- * built belongs to its caller, which frees it with its error. If a Read that has
- * waited cannot be prepared, it ends, and its callback gets @ok false. An error of the
- * device closes the connection, and the transfer ends in the teardown.
+ * built belongs to its caller, which frees it with its error; rpcrdma_core_prepare_one()
+ * ends one of a single part itself. If a Read that has waited cannot be prepared, it ends,
+ * and its callback gets @ok false. An error of the device closes the connection, and the
+ * transfer ends in the teardown.
  *
  * Locking
  *
