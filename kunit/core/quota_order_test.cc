@@ -187,7 +187,7 @@ TEST(Quota, NoReplyIsStarved)
 	EXPECT_GE(done.front(), done[COUNT / 2] / 4) << done.back();
 }
 
-/* What is taken is charged, and what is refused is not. */
+/* The memory is charged if it is taken, and not if it is refused. */
 TEST(Quota, TakingIsAskingAndCharging)
 {
 	std::vector<rpcrdma_quota_account> first(1, account()), second = first;

@@ -256,7 +256,7 @@ protected:
 		return rv;
 	}
 
-	/* A Call arrives whose only item is one segment. */
+	/* A Call with one item, in one segment, arrives. */
 	rpcrdma_recv *arrive_with_item()
 	{
 		rpcrdma_recv *rv = arrive(4096);
