@@ -251,6 +251,12 @@ bool call_room(void *core, u64 octets)
 				 RPCRDMA_QUOTA_CALLS, octets);
 }
 
+/* For a service that has ended. It pulls no Call, so that no Call asks for memory. */
+bool no_room(void *, u64)
+{
+	return false;
+}
+
 /* Begin to pull a Call into memory of a thread. It needs no context before its end. */
 [[gnu::noinline]] int pull_late(rpcrdma_ep_core *core, rpcrdma_recv *rv,
 				rpcrdma_thread *thread)
@@ -385,7 +391,7 @@ void rpcrdma_core_calls_end(struct rpcrdma_call_queue *q)
 {
 	rpcrdma_calls_serve(q, 0);
 	while (rpcrdma_queued_call *call =
-		       rpcrdma_calls_next(q, nullptr, nullptr))
+		       rpcrdma_calls_next(q, no_room, nullptr))
 		release(recv_of(call));
 }
 
