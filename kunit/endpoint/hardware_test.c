@@ -472,6 +472,26 @@ static void hardware_completes_late(struct kunit *test)
 	loop_check_idle(test, &pair->server);
 }
 
+/*
+ * A softirq reports the end of its poll before it arms the CQ. The completion that it polled last
+ * may end the drain, so that the CQ is freed meanwhile.
+ */
+static void hardware_arms_late(struct kunit *test)
+{
+	struct loop_pair *pair = test->priv;
+	struct memdev_traits t;
+	unsigned int i;
+
+	memdev_default_traits(&t);
+	t.arm_ms = 20;
+	memdev_set_traits(loop_memdev, &t);
+	for (i = 0; i < 8; i++) {
+		loop_open(test);
+		/* Checks that the device counted no misuse. */
+		loop_disconnect(test, pair);
+	}
+}
+
 /* A Reply may arrive before the data of a Read that was posted before it. */
 static void hardware_overtakes(struct kunit *test)
 {
@@ -711,6 +731,7 @@ static struct kunit_case hardware_cases[] = {
 	KUNIT_CASE(hardware_stops_late),
 	KUNIT_CASE(hardware_never_stops),
 	KUNIT_CASE(hardware_completes_late),
+	KUNIT_CASE(hardware_arms_late),
 	KUNIT_CASE(hardware_overtakes),
 	KUNIT_CASE(hardware_fails_work),
 	KUNIT_CASE(hardware_fails_anything),

@@ -92,6 +92,7 @@ static void loop_check_memdev(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, atomic_read(&c->bad_key), 0);
 	KUNIT_EXPECT_EQ(test, atomic_read(&c->bad_post), 0);
 	KUNIT_EXPECT_EQ(test, atomic_read(&c->bad_cq), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&c->bad_free), 0);
 	KUNIT_EXPECT_EQ(test, atomic_read(&c->unreported), 0);
 	KUNIT_EXPECT_EQ(test, atomic_read(&c->atomic_unmaps), 0);
 	KUNIT_EXPECT_EQ(test, atomic_read(&c->rnr), 0);

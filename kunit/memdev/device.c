@@ -205,8 +205,8 @@ void memdev_reset(struct memdev *md)
 	struct memdev_traits traits;
 	atomic_t *zero[] = {
 		&c->bad_dma, &c->bad_unmap, &c->bad_key, &c->bad_post,
-		&c->bad_cq, &c->unreported, &c->atomic_unmaps, &c->most_setups,
-		&c->registered, &c->rnr, &c->sends, &c->reads, &c->writes,
+		&c->bad_cq, &c->bad_free, &c->unreported, &c->atomic_unmaps,
+		&c->most_setups, &c->registered, &c->rnr, &c->sends, &c->reads, &c->writes,
 	};
 	int i;
 
@@ -227,8 +227,8 @@ unsigned int memdev_misuse(struct memdev *md)
 
 	return atomic_read(&c->bad_dma) + atomic_read(&c->bad_unmap) +
 	       atomic_read(&c->bad_key) + atomic_read(&c->bad_post) +
-	       atomic_read(&c->bad_cq) + atomic_read(&c->unreported) +
-	       atomic_read(&c->atomic_unmaps) +
+	       atomic_read(&c->bad_cq) + atomic_read(&c->bad_free) +
+	       atomic_read(&c->unreported) + atomic_read(&c->atomic_unmaps) +
 	       atomic_read(&c->rnr);
 }
 EXPORT_SYMBOL_GPL(memdev_misuse);

@@ -110,6 +110,8 @@ struct memdev_cq {
 	u32			head, tail;	/* modulo 2^32 */
 	u32			shown;		/* entries before this can be polled */
 	bool			armed;
+	bool			flushed;	/* the status that was polled last */
+	atomic_t		arming;		/* contexts that are arming it */
 };
 
 struct memdev_wqe {

@@ -47,6 +47,8 @@ struct memdev_traits {
 	/* Maximum bytes of a Send Queue; the size of an entry is not reported */
 	u32	sq_octets;
 	u32	setup_ms;	/* duration of creating a queue pair */
+	/* Duration of arming a CQ if the completion that was polled last is flushed */
+	u32	arm_ms;
 	/* Deliver Sends before the data of Reads that were posted before them */
 	bool	late_reads;
 	/* Drop the "ready to use" message that a client's CM sends to the server */
@@ -68,6 +70,7 @@ struct memdev_counts {
 	atomic_t	bad_key;	/* uses or invalidations of invalid keys */
 	atomic_t	bad_post;	/* Work Requests beyond the requested limits */
 	atomic_t	bad_cq;		/* completions lost because the CQ was full */
+	atomic_t	bad_free;	/* CQs destroyed while they were armed */
 	atomic_t	unreported;	/* failures without a wr_cqe to report them */
 	atomic_t	atomic_unmaps;	/* scatterlists unmapped in atomic context */
 	atomic_t	maps;		/* current DMA mappings */

@@ -5,6 +5,7 @@
  * one, is polled, because a driver does not know earlier that the slot is free.
  */
 
+#include <linux/delay.h>
 #include <linux/ip.h>
 #include <linux/mm.h>
 #include <linux/slab.h>
@@ -45,6 +46,10 @@ int memdev_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata)
 	spin_lock_irq(&md->cqs_lock);
 	list_del(&cq->list);
 	spin_unlock_irq(&md->cqs_lock);
+	if (atomic_read(&cq->arming))
+		atomic_inc(&md->counts.bad_free);
+	while (atomic_read_acquire(&cq->arming))
+		msleep(1);
 	kvfree(cq->ring);
 	return 0;
 }
@@ -141,6 +146,7 @@ int memdev_poll_cq(struct ib_cq *ibcq, int nr, struct ib_wc *wc)
 		WRITE_ONCE(*(cqe->recv ? &cqe->qp->rq_tail : &cqe->qp->sq_tail),
 			   cqe->slot);
 		wc[n++] = cqe->wc;
+		cq->flushed = cqe->wc.status == IB_WC_WR_FLUSH_ERR;
 	}
 	spin_unlock_irqrestore(&cq->lock, flags);
 	return n;
@@ -148,14 +154,20 @@ int memdev_poll_cq(struct ib_cq *ibcq, int nr, struct ib_wc *wc)
 
 int memdev_req_notify_cq(struct ib_cq *ibcq, enum ib_cq_notify_flags how)
 {
+	struct memdev *md = to_memdev(ibcq->device);
 	struct memdev_cq *cq = to_memdev_cq(ibcq);
 	unsigned long flags;
 	int missed;
 
+	atomic_inc(&cq->arming);
+	if (md->traits.arm_ms && READ_ONCE(cq->flushed))
+		mdelay(md->traits.arm_ms);
 	spin_lock_irqsave(&cq->lock, flags);
 	cq->armed = true;
 	missed = (how & IB_CQ_REPORT_MISSED_EVENTS) && cq->tail != cq->shown;
 	spin_unlock_irqrestore(&cq->lock, flags);
+	smp_mb__before_atomic();
+	atomic_dec(&cq->arming);
 	return missed;
 }
 

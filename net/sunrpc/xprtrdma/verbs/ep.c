@@ -129,12 +129,27 @@ static void rpcrdma_ep_broken(struct work_struct *work)
 	rpcrdma_ep_close(ep, "the device reported an error of the queue pair");
 }
 
+/*
+ * Free the CQs, to which no queue pair reports any more. ib_free_cq() waits until the softirq that
+ * polls a CQ has reported the end of its poll, but not until it has armed the CQ after that.
+ * Therefore wait for running softirqs, while no other poll can begin.
+ */
 static void rpcrdma_ep_free_cqs(struct rpcrdma_ep *ep)
 {
+	struct ib_cq *cqs[] = { ep->send_cq, ep->recv_cq };
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(cqs); i++)
+		if (cqs[i])
+			irq_poll_disable(&cqs[i]->iop);
 	if (ep->send_cq)
-		ib_free_cq(ep->send_cq);
-	if (ep->recv_cq)
-		ib_free_cq(ep->recv_cq);
+		synchronize_rcu();
+	for (i = 0; i < ARRAY_SIZE(cqs); i++) {
+		if (!cqs[i])
+			continue;
+		irq_poll_enable(&cqs[i]->iop);
+		ib_free_cq(cqs[i]);
+	}
 	cancel_delayed_work_sync(&ep->recv_work);
 	cancel_work_sync(&ep->reap_work);
 }
