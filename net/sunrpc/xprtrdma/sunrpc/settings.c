@@ -45,12 +45,18 @@ struct rpcrdma_settings rpcrdma_settings_read(void)
 
 static int rpcrdma_param_set(const char *val, const struct kernel_param *kp)
 {
+	unsigned int value, *setting = kp->arg;
 	struct rpcrdma_range range;
-	int rc;
+	int rc = kstrtouint(val, 0, &value);
 
+	if (rc)
+		return rc;
 	mutex_lock(&rpcrdma_settings_mutex);
-	range = rpcrdma_setting_range(&rpcrdma_settings, kp->arg);
-	rc = param_set_uint_minmax(val, kp, range.low, range.high);
+	range = rpcrdma_setting_range(&rpcrdma_settings, setting);
+	if (value >= range.low && value <= range.high)
+		*setting = value;
+	else
+		rc = -EINVAL;
 	mutex_unlock(&rpcrdma_settings_mutex);
 	return rc;
 }
