@@ -8,15 +8,14 @@
 
 #include "../lib/loopback.h"
 
-static int loop_set_uint(const char *val, const struct kernel_param *kp,
-			 unsigned int min, unsigned int max);
+static struct rpcrdma_range loop_range(const struct rpcrdma_settings *s,
+				       const u32 *value);
 
 /* Called after the other setting was read, and before this one is stored. */
-#define param_set_uint_minmax(val, kp, min, max) \
-	loop_set_uint(val, kp, min, max)
+#define rpcrdma_setting_range(s, value)		loop_range(s, value)
 
 #include "../../net/sunrpc/xprtrdma/sunrpc/settings.c"
-#undef param_set_uint_minmax
+#undef rpcrdma_setting_range
 
 struct loop_rival {
 	const char		*val;
@@ -35,26 +34,33 @@ static int loop_rival_fn(void *data)
 	kthread_complete_and_exit(&r->done, 0);
 }
 
-/* Let the concurrent writer run until it has finished or waits for this one. */
-static int loop_set_uint(const char *val, const struct kernel_param *kp,
-			 unsigned int min, unsigned int max)
+/*
+ * Get the range of a setting, and let the concurrent writer run until it has finished or waits
+ * for this one.
+ */
+static struct rpcrdma_range loop_range(const struct rpcrdma_settings *s,
+				       const u32 *value)
 {
+	const struct rpcrdma_range range = rpcrdma_setting_range(s, value);
 	struct loop_rival *r = loop_rival;
 	struct task_struct *task;
 
 	loop_rival = NULL;
-	if (r) {
-		task = kthread_create(loop_rival_fn, r, "loop_rival");
-		if (IS_ERR(task))
-			return PTR_ERR(task);
-		get_task_struct(task);
-		wake_up_process(task);
-		if (!loop_poll(completion_done(&r->done) ||
-			       READ_ONCE(task->__state) == TASK_UNINTERRUPTIBLE))
-			atomic_inc(&loop_misuse);
-		put_task_struct(task);
+	if (!r)
+		return range;
+	task = kthread_create(loop_rival_fn, r, "loop_rival");
+	if (IS_ERR(task)) {
+		r->rc = PTR_ERR(task);
+		complete(&r->done);
+		return range;
 	}
-	return param_set_uint_minmax(val, kp, min, max);
+	get_task_struct(task);
+	wake_up_process(task);
+	if (!loop_poll(completion_done(&r->done) ||
+		       READ_ONCE(task->__state) == TASK_UNINTERRUPTIBLE))
+		atomic_inc(&loop_misuse);
+	put_task_struct(task);
+	return range;
 }
 
 int loop_cross_versions(const char *min, const char *max)
