@@ -1,16 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Prepare kernel sources for x86-64 with clang, control-flow integrity (kCFI, IBT) and ThinLTO:
-# those of Debian's newest linux-source in a suite, with the configuration in
+# Build a kernel for x86-64 with clang, control-flow integrity (kCFI, IBT) and ThinLTO, from
+# Debian's newest linux-source in a suite, with the configuration in
 # scripts/clang-kernel.config.
 #
 #   scripts/clang-kernel.sh [SUITE]    default: trixie-backports
 #
-# Modules can be built for them. The kernel itself is not built, so there is none to boot.
-#
 # The result is cached as by scripts/debug-kernel.sh. Prints the path of the tree on stdout,
-# with the files build, version and make-args as scripts/stock-kernel.sh describes them.
+# with the files that scripts/stock-kernel.sh describes, so that scripts/guest.sh --kernel
+# boots it.
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")/.." && pwd)
@@ -24,23 +23,20 @@ for tool in clang clang++ ld.lld llvm-nm; do
 done
 
 # shellcheck disable=SC2317
-unpack()
-{
-	unpack_source "$suite" "$1" || return
-	# modpost reads the exported symbols, which only a whole build lists.
-	: >"$1/Module.symvers"
-}
+unpack() { unpack_source "$suite" "$1"; }
 
 # shellcheck disable=SC2317
 config() { grep CONFIG_ "$here/scripts/clang-kernel.config"; }
 
-# shellcheck disable=SC2034
-kernel_goal=modules_prepare
-test_kernel clang-headers "$(config; newest_source "$suite"; clang-$clang_release --version | head -n 1)" \
+test_kernel clang-kernel "$(config; newest_source "$suite"; clang-$clang_release --version | head -n 1)" \
 	unpack config LLVM=-$clang_release
 if [ ! -e "$tree/version" ]; then
-	printf '%s\n' "LLVM=-$clang_release" KBUILD_MODPOST_WARN=1 >"$tree/make-args"
+	# The linker's cache is of no use for modules.
+	rm -rf "$tree/.thinlto-cache"
+	echo "LLVM=-$clang_release" >"$tree/make-args"
 	ln -sfn . "$tree/build"
+	ln -sfn modroot "$tree/root"
+	ln -sfn arch/x86/boot/bzImage "$tree/vmlinuz"
 	cp "$tree/include/config/kernel.release" "$tree/version"
 fi
 echo "$tree"

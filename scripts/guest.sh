@@ -11,9 +11,9 @@
 #                      the newest stock Debian 6.1 kernel
 #   --uml              run the kernel that scripts/uml-kernel.sh builds: at this
 #                      machine's own speed, without QEMU
-#   --kernel DIR       boot the stock kernel that scripts/stock-kernel.sh left there;
-#                      one for arm64 or powerpc64le runs on an emulated machine of
-#                      that architecture
+#   --kernel DIR       boot the kernel that scripts/stock-kernel.sh or
+#                      scripts/clang-kernel.sh left there; one for arm64 or
+#                      powerpc64le runs on an emulated machine of that architecture
 #   --module M         the module to install under updates/ in the guest: the path
 #                      of a .ko file, which must have been built for the
 #                      guest's kernel, or "in-tree" for none, so that the

@@ -325,11 +325,10 @@ fit_patch()
 # NAME is the name of the folder. KEY is derived from the sources: each key has a
 # separate kernel. The command UNPACK writes the sources to the folder in its argument,
 # and the command CONFIG prints the options to set. Both run only if the kernel is not
-# in the cache. MAKE-ARGUMENTs are passed to each make. With kernel_goal=modules_prepare
-# only what the build of a module needs is built.
+# in the cache. MAKE-ARGUMENTs are passed to each make.
 test_kernel()
 {
-	local name=$1 unpack=$3 config=$4 log=$CACHE/$1-build.log goal=${kernel_goal:-all} lost lock
+	local name=$1 unpack=$3 config=$4 log=$CACHE/$1-build.log lost lock
 	tree=$CACHE/$1-$(sha256sum <<<"$2" | cut -c1-16)
 	shift 4
 	[ ! -f "$tree/.complete" ] || return 0
@@ -351,11 +350,10 @@ test_kernel()
 		[ -z "$lost" ] || die "the configuration lost these requested lines:
 $lost"
 		# The path of the kernel depends on its makefiles; "all" builds its modules.
-		make -C "$tree.src" -j"$(nproc)" "$@" "$goal" >>"$log" 2>&1 ||
+		make -C "$tree.src" -j"$(nproc)" "$@" all >>"$log" 2>&1 ||
 			{ tail -30 "$log" >&2; die "building the $name failed, see $log"; }
-		[ "$goal" != all ] ||
-			make -C "$tree.src" "$@" modules_install INSTALL_MOD_PATH="$tree.src/modroot" \
-				INSTALL_MOD_STRIP=1 >>"$log" 2>&1 ||
+		make -C "$tree.src" "$@" modules_install INSTALL_MOD_PATH="$tree.src/modroot" \
+			INSTALL_MOD_STRIP=1 >>"$log" 2>&1 ||
 			{ tail -30 "$log" >&2; die "installing the modules of the $name failed, see $log"; }
 		# Remove links to the build tree, which is not needed here.
 		rm -f "$tree.src"/modroot/lib/modules/*/{build,source}

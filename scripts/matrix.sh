@@ -9,15 +9,16 @@
 # Print a result line for each, and a table at the end; fail if one failed. KUnit is off in
 # stock kernels: those modules are only compiled, except in the rows kunit:SUITE[:FLAVOUR]. There
 # KUnit is a module (scripts/kunit-module.sh), and a guest runs the suites. Run the engine's
-# tests and the simulation for a big-endian processor, too.
+# tests and the simulation for a big-endian processor, too. The row clang does all of this with
+# the kernel of scripts/clang-kernel.sh, which clang builds with control-flow integrity and
+# ThinLTO, and which has KUnit. It also checks what control-flow integrity requires of the module,
+# and that the kernel in the guest enforces it.
 #
 # A suite is skipped if its archive does not exist any more.
 #
 #   scripts/matrix.sh [[kunit:]SUITE[:FLAVOUR]|big-endian|clang|pages...]    default: all that
-#                     are named below. Only on request: clang, with the sources that
-#                     scripts/clang-kernel.sh prepares, for which the modules are built with
-#                     clang, control-flow integrity and ThinLTO. No guest runs. And pages, two
-#                     guests with pages of 4 KiB and of 64 KiB.
+#                     are named below. Only on request: pages, two guests with pages of
+#                     4 KiB and of 64 KiB.
 #
 #   KUNIT_SUITES="GLOB..."   the suites that the rows kunit:... run. Default: all
 #   BUILD_ONLY=1      no guests, no packages
@@ -35,7 +36,7 @@ suites=("$@")
 [ ${#suites[@]} -gt 0 ] || suites=(big-endian bullseye bookworm bookworm:rt-amd64 bookworm:arm64
 	bookworm:powerpc64le bookworm-backports bookworm-backports:arm64-16k
 	trixie trixie-security trixie-backports sid
-	kunit:bookworm kunit:bookworm-backports:arm64-16k kunit:bookworm:powerpc64le)
+	kunit:bookworm kunit:bookworm-backports:arm64-16k kunit:bookworm:powerpc64le clang)
 
 # Warnings of the build in the log $1, except those that headers cause in every module,
 # and those for unresolved symbols: modpost prints only ten, so compile() checks
@@ -184,35 +185,69 @@ pages()
 	count "$run/all"
 }
 
+# kunit_guest DIR TO SOURCES PREFIX KO...: run the KUnit suites that were built in the folder TO in
+# a guest with the kernel in DIR and the further modules KO. Print their results with PREFIX. The
+# parser of results is that of the kernel's SOURCES. Uses run.
+kunit_guest()
+{
+	local dir=$1 to=$2 sources=$3 prefix=$4 ko tests=() globs=() status=0
+	shift 4
+	for ko in "$to"/kunit/*.ko "$@"; do
+		tests+=(--module "$ko")
+	done
+	read -ra globs <<<"${KUNIT_SUITES:-}"
+	scripts/guest.sh --kernel "$dir" "${tests[@]}" --mem 3G --timeout 3600 --run-dir "$run" --quiet -- \
+		"$run/guest/kunit.sh" "${globs[@]}" >&2 || status=$?
+	for ko in "$to"/kunit/*_test.ko; do
+		kunit_results "$run" "$ko" "$sources"
+	done | sed -E "s,^(ok|not ok) ,&$prefix,"
+	if ! grep -q '^# end of run' "$run/output.log"; then
+		echo "not ok ${prefix}end-of-run - the guest ended before its tests did, see $run/console.log"
+	elif grep -q '^# giving up' "$run/output.log"; then
+		echo "not ok ${prefix}end-of-run - $(grep -m1 '^# giving up' "$run/output.log" | cut -c3-)"
+	elif [ $status -ge 124 ]; then
+		echo "not ok ${prefix}end-of-run - the guest ended with status $status, see $run/console.log"
+	else
+		echo "ok ${prefix}end-of-run"
+	fi
+}
+
 # Run the KUnit suites in a guest with the stock kernel in $1, with KUnit as a module. Set counts.
 kunit()
 {
-	local dir=$1 to=$CACHE/matrix/${suite//:/.} kunit ko tests=() globs=() run status=0
+	local dir=$1 to=$CACHE/matrix/${suite//:/.} kunit run
 	new_run "matrix-${suite//:/.}"
 	copy "$to"
 	if ! kunit=$(scripts/kunit-module.sh "$dir"); then
 		echo "not ok $suite/module - KUnit does not build as a module"
 	elif compile "$dir" "$to" "$suite/build" CONFIG_RPCRDMA_KUNIT_TEST=m KUNIT_MODULE="$kunit" &&
 	     [ -z "${BUILD_ONLY:-}" ]; then
-		for ko in "$to"/kunit/*.ko "$kunit/kunit.ko"; do
-			tests+=(--module "$ko")
-		done
-		read -ra globs <<<"${KUNIT_SUITES:-}"
-		scripts/guest.sh --kernel "$dir" "${tests[@]}" --mem 3G --timeout 3600 --run-dir "$run" --quiet -- \
-			"$run/guest/kunit.sh" "${globs[@]}" >&2 || status=$?
-		for ko in "$to"/kunit/*_test.ko; do
-			kunit_results "$run" "$ko" "$kunit"
-		done | sed -E "s,^(ok|not ok) ,&$suite/,"
-		if ! grep -q '^# end of run' "$run/output.log"; then
-			echo "not ok $suite/end-of-run - the guest ended before its tests did, see $run/console.log"
-		elif grep -q '^# giving up' "$run/output.log"; then
-			echo "not ok $suite/end-of-run - $(grep -m1 '^# giving up' "$run/output.log" | cut -c3-)"
-		elif [ $status -ge 124 ]; then
-			echo "not ok $suite/end-of-run - the guest ended with status $status, see $run/console.log"
-		else
-			echo "ok $suite/end-of-run"
-		fi
+		kunit_guest "$dir" "$to" "$kunit" "$suite/" "$kunit/kunit.ko"
 	fi >"$run/results"
+	cat "$run/results"
+	count "$run/results"
+}
+
+# The kernel of clang in $1: check that it ends at an indirect call of a function of another type,
+# and run the KUnit suites that were built in the folder $2. Set counts.
+clang_guests()
+{
+	local dir=$1 to=$2 run enforced
+	new_run matrix-clang-enforced
+	enforced=$run
+	# shellcheck disable=SC2016
+	scripts/guest.sh --kernel "$dir" --module in-tree --run-dir "$run" --quiet -- bash -c '
+		modprobe lkdtm && echo CFI_FORWARD_PROTO >/sys/kernel/debug/provoke-crash/DIRECT' >/dev/null 2>&1 || true
+	new_run matrix-clang-kunit
+	{
+		if grep -q 'CFI: Using .*kCFI' "$enforced/console.log" &&
+		   grep -q 'CFI failure at lkdtm_indirect_call' "$enforced/console.log"; then
+			echo "ok $suite/enforced"
+		else
+			echo "not ok $suite/enforced - the kernel does not check indirect calls, see $enforced/console.log"
+		fi
+		kunit_guest "$dir" "$to" "$dir" "$suite/kunit/"
+	} >"$run/results"
 	cat "$run/results"
 	count "$run/results"
 }
@@ -278,9 +313,16 @@ for suite in "${suites[@]}"; do
 	else
 		bad=1
 	fi
-	if [ "$suite" = clang ]; then
-		[ "$built" != built ] || control_flow "$dir" "$to" || bad=1
-	elif [ -f "$to/rpcrdma.ko" ] && [ -z "${BUILD_ONLY:-}" ]; then
+	if [ "$suite" = clang ] && [ "$built" = built ]; then
+		control_flow "$dir" "$to" || bad=1
+	fi
+	if [ -f "$to/rpcrdma.ko" ] && [ -z "${BUILD_ONLY:-}" ]; then
+		if [ "$suite" = clang ] && [ "$kunit" = compiled ]; then
+			say "$suite: a guest with the KUnit suites"
+			clang_guests "$dir" "$to"
+			kunit=$counts
+			all_passed
+		fi
 		say "$suite: a guest with this module"
 		guest "$dir" ours "$to/rpcrdma.ko"
 		ours=$counts

@@ -5,7 +5,7 @@
 # "make check" need. Prints nothing and needs no network if all are installed.
 #
 #   scripts/setup.sh [build|demo|check|matrix|clang|deb|rpm|bench|cost|tools]
-#   default: check, which includes build, demo, deb and rpm; matrix includes check;
+#   default: check, which includes build, demo, deb and rpm; matrix includes check and clang;
 #   clang is for scripts/clang-kernel.sh
 set -euo pipefail
 
@@ -52,7 +52,8 @@ cost) wanted=("${build[@]}" "${demo[@]}" "${cost[@]}") ;;
 build) wanted=("${build[@]}") ;;
 demo) wanted=("${build[@]}" "${demo[@]}") ;;
 check) wanted=("${build[@]}" "${demo[@]}" "${deb[@]}" "${rpm[@]}" "${check[@]}" "${tools[@]}") ;;
-matrix) wanted=("${build[@]}" "${demo[@]}" "${deb[@]}" "${rpm[@]}" "${check[@]}" "${tools[@]}" "${matrix[@]}") ;;
+matrix) wanted=("${build[@]}" "${demo[@]}" "${deb[@]}" "${rpm[@]}" "${check[@]}" "${tools[@]}" "${matrix[@]}"
+	"${clang[@]}") ;;
 clang) wanted=("${clang[@]}") ;;
 deb) wanted=("${deb[@]}") ;;
 rpm) wanted=("${rpm[@]}") ;;
