@@ -26,7 +26,7 @@ complain()
 too_long()
 {
 	local most=$1 folder=$2 file lines
-	git ls-files -co --exclude-standard -- "$folder"/{'*.c','*.h','*.cc','*.hh','*.sh'} |
+	git ls-files -co --exclude-standard -- "$folder"/{'*.c','*.h','*.cc','*.hh','*.sh','*.py'} |
 		while read -r file; do
 			[ -f "$file" ] || continue
 			lines=$(wc -l <"$file")
@@ -34,7 +34,8 @@ too_long()
 		done
 }
 
-found=$(too_long 350 include; too_long 600 net; too_long 800 kunit; too_long 800 scripts/guest)
+found=$(too_long 350 include; too_long 600 net; too_long 800 kunit; too_long 800 scripts/guest;
+	too_long 800 scripts/tools/ctl; too_long 800 scripts/tools/wireshark)
 while read -r file rest; do
 	[ -z "$file" ] || grep -qxF "$file" <<<"$LONGER" || complain "$file $rest"
 done <<<"$found"
