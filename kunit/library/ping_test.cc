@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The Calls of rpcrdma-ping, on a connection of the library */
+/* The Calls and Replies of rpcrdma-ping, on a connection of the library */
 #include <algorithm>
 #include <cstddef>
 #include <deque>
@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "outstanding.hh"
+#include "replies.hh"
 #include "support.hh"
 
 using namespace library_test;
@@ -40,6 +41,12 @@ public:
 			  0);
 		post();
 		EXPECT_EQ(rpcrdma2_conn_established(conn, 1), 0);
+	}
+
+	/* Grant one credit for each time that messages are sent. */
+	void slow_down()
+	{
+		most_receives_ = 1;
 	}
 
 	/* Return up to @most messages that may be sent now. */
@@ -78,12 +85,23 @@ public:
 
 	rpcrdma2_conn *conn;
 	ping::outstanding out;
+	ping::replies replies;
+	bool answers = false, full = false; /* of a server */
 	std::vector<uint32_t> answered, failed;
 
 private:
+	bool answer(uint32_t xid)
+	{
+		rpcrdma2_tx *tx =
+			replies.add(xid, words({ xid, 1, 0, 0, 0, 0 }));
+
+		return tx && rpcrdma2_conn_send_reply(conn, tx) == 0;
+	}
+
 	void post()
 	{
-		const uint32_t count = rpcrdma2_conn_get_receives(conn, 1);
+		const uint32_t count = std::min(
+			rpcrdma2_conn_get_receives(conn, 1), most_receives_);
 
 		if (count)
 			EXPECT_EQ(rpcrdma2_conn_posted(conn, count, 1), 0);
@@ -94,6 +112,8 @@ private:
 	{
 		end &e = *static_cast<end *>(user);
 
+		if (rx->kind == RPCRDMA2_CALL && e.answers)
+			e.full |= !e.answer(rx->xid);
 		if (rx->kind != RPCRDMA2_REPLY || !e.out.answered(rx->xid))
 			return 0;
 		EXPECT_TRUE(e.out.end(rx->xid));
@@ -117,10 +137,13 @@ private:
 
 		if (e.client_)
 			e.out.sent(tx);
+		else if (e.answers)
+			e.replies.sent();
 		return 0;
 	}
 
 	const bool client_;
+	uint32_t most_receives_ = UINT32_MAX;
 	std::vector<std::max_align_t> storage_;
 };
 
@@ -192,6 +215,24 @@ TEST(Ping, RefusedBeforeItIsSent)
 	EXPECT_TRUE(client.out.answered(2));
 	EXPECT_FALSE(client.out.answered(1));
 	EXPECT_TRUE(client.out.end(2));
+}
+
+/* A client sends Calls faster than it grants credits for their Replies. */
+TEST(Ping, FewCreditsForReplies)
+{
+	end client{ true }, server{ false };
+	uint32_t xid = 0;
+
+	run(client, server);
+	server.answers = true;
+	client.slow_down();
+	while (!server.full && xid < 8 * ping::replies::MOST) {
+		for (int i = 0; i < 8; i++)
+			client.call(++xid, 40);
+		server.read(client.write());
+		client.read(server.write());
+	}
+	EXPECT_TRUE(server.full);
 }
 
 } // namespace

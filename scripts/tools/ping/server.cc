@@ -5,11 +5,11 @@
 #include <cstdio>
 #include <cstring>
 #include <fcntl.h>
-#include <list>
 #include <map>
 #include <poll.h>
 
 #include "ping.hh"
+#include "replies.hh"
 
 namespace ping
 {
@@ -39,11 +39,6 @@ public:
 	bool gone = false;
 
 private:
-	struct reply {
-		rpcrdma2_tx tx;
-		bytes message;
-	};
-
 	static int received(rpcrdma2_conn *conn, const rpcrdma2_rx *rx,
 			    void *user)
 	{
@@ -62,31 +57,32 @@ private:
 		if (get(s.call_, 8) != RPC_VERSION || rx->msg->nr_items)
 			return rpcrdma2_conn_send_error(
 				conn, rx->xid, RPCRDMA2_CODE_SYSTEM, 0, 0);
-		s.replies_.emplace_back();
 
-		reply &r = s.replies_.back();
+		bytes message;
 
 		for (uint32_t word :
 		     { rx->xid, uint32_t{ RPC_REPLY }, uint32_t{ MSG_ACCEPTED },
 		       0u, 0u, null ? 0u : uint32_t{ PROC_UNAVAIL } })
-			put(r.message, word);
-		r.tx = {};
-		r.tx.xid = rx->xid;
-		r.tx.payload = r.message.data();
-		r.tx.length = static_cast<uint32_t>(r.message.size());
-		return rpcrdma2_conn_send_reply(conn, &r.tx);
+			put(message, word);
+
+		rpcrdma2_tx *tx = s.replies_.add(rx->xid, std::move(message));
+
+		/* The client grants too few credits: end the connection. */
+		if (!tx)
+			s.gone = true;
+		return tx ? rpcrdma2_conn_send_reply(conn, tx) : 0;
 	}
 
 	/* Replies are sent in order. */
 	static int sent(rpcrdma2_conn *, rpcrdma2_tx *, void *user)
 	{
-		static_cast<session *>(user)->replies_.pop_front();
+		static_cast<session *>(user)->replies_.sent();
 		return 0;
 	}
 
 	bool silent_;
 	bytes call_;
-	std::list<reply> replies_;
+	replies replies_;
 };
 
 class server
