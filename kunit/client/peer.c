@@ -156,7 +156,7 @@ static struct rpcrdma_send *peer_send_get(struct rpcrdma_ep *ep)
 	unsigned long end = jiffies + PEER_WAIT_S * HZ;
 	struct rpcrdma_send *s;
 
-	while (!(s = rpcrdma_send_get(ep)) && rpcrdma_ep_is_open(ep) &&
+	while (!(s = rpcrdma_core_send_get(&ep->core)) && rpcrdma_ep_is_open(ep) &&
 	       time_before(jiffies, end))
 		schedule_timeout_uninterruptible(1);
 	return s;
@@ -247,7 +247,7 @@ static bool peer_reply(struct rpcrdma_recv *rv, u32 want, u32 bad)
 		if (!s)
 			goto out_rw;
 		if (rpcrdma_core_send_room(s, ep->params.send_size)) {
-			rpcrdma_send_put(s);
+			rpcrdma_core_send_put(s);
 			goto out_rw;
 		}
 		s->header_len = rpcrdma_encode_header(&ep->core.conn, s->buf,

@@ -94,9 +94,9 @@ static void close_reserved_late(struct kunit *test)
 	s = rpcrdma_core_reserve_reply(&ep->core);
 	KUNIT_EXPECT_NOT_NULL(test, s);
 	if (s)
-		rpcrdma_send_put(s);
+		rpcrdma_core_send_put(s);
 	while (nr)
-		rpcrdma_send_put(sends[--nr]);
+		rpcrdma_core_send_put(sends[--nr]);
 }
 
 static void close_by_many(struct kunit *test)

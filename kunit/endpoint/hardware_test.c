@@ -611,25 +611,25 @@ static void hardware_send_buffers(struct kunit *test)
 		kunit_skip(test, "this kernel lets no driver map memory");
 	loop_open(test);
 	/* A server tries again, because otherwise it has to close the connection. */
-	s = rpcrdma_send_get(pair->server.ep);
+	s = rpcrdma_core_send_get(&pair->server.ep->core);
 	KUNIT_ASSERT_NOT_NULL(test, s);
 	memdev_fail_own(loop_memdev, 1);
 	rc = rpcrdma_core_send_larger(s, octets);
 	KUNIT_EXPECT_TRUE(test, memdev_failed(loop_memdev));
 	KUNIT_EXPECT_EQ(test, rc, 0);
 	KUNIT_EXPECT_GE(test, s->size, octets);
-	rpcrdma_send_put(s);
+	rpcrdma_core_send_put(s);
 
 	ep = pair->client.ep;
 	nr = loop_send_buffers(ep, octets);
-	s = rpcrdma_send_get(ep);
+	s = rpcrdma_core_send_get(&ep->core);
 	KUNIT_ASSERT_NOT_NULL(test, s);
 	rc = rpcrdma_core_send_larger(s, octets);
 	KUNIT_ASSERT_EQ(test, rc, 0);
 	KUNIT_EXPECT_EQ(test, loop_send_buffers(ep, octets), nr + 1);
 
 	/* @s is in use, so that its buffer is not moved to another context. */
-	other = rpcrdma_send_get(ep);
+	other = rpcrdma_core_send_get(&ep->core);
 	KUNIT_ASSERT_NOT_NULL(test, other);
 	if (!nr) {
 		memdev_fail_own(loop_memdev, 1);
@@ -637,7 +637,7 @@ static void hardware_send_buffers(struct kunit *test)
 		KUNIT_EXPECT_TRUE(test, memdev_failed(loop_memdev));
 		KUNIT_EXPECT_EQ(test, rc, -ENOMEM);
 	}
-	rpcrdma_send_put(s);
+	rpcrdma_core_send_put(s);
 	memdev_fail_own(loop_memdev, 1);
 	rc = rpcrdma_core_send_larger(other, octets);
 	KUNIT_EXPECT_TRUE(test, memdev_failed(loop_memdev));
@@ -648,14 +648,14 @@ static void hardware_send_buffers(struct kunit *test)
 	memset(other->buf, 0, other->size);
 
 	/* If the default size cannot be allocated, a buffer of the requested size is. */
-	s = rpcrdma_send_get(ep);
+	s = rpcrdma_core_send_get(&ep->core);
 	KUNIT_ASSERT_NOT_NULL(test, s);
 	memdev_fail_own(loop_memdev, 1);
 	rc = rpcrdma_core_send_larger(s, octets / 2);
 	KUNIT_EXPECT_EQ(test, rc, 0);
 	KUNIT_EXPECT_EQ(test, s->size, octets / 2);
-	rpcrdma_send_put(s);
-	rpcrdma_send_put(other);
+	rpcrdma_core_send_put(s);
+	rpcrdma_core_send_put(other);
 
 	nr = loop_send_buffers(ep, 1);
 	KUNIT_EXPECT_GT(test, nr, 0U);

@@ -144,14 +144,14 @@ static struct rpcrdma_send *loop_wait_send(struct rpcrdma_ep *ep)
 {
 	struct rpcrdma_send *s;
 
-	while (!(s = rpcrdma_send_get(ep))) {
+	while (!(s = rpcrdma_core_send_get(&ep->core))) {
 		if (rpcrdma_ep_is_closing(ep))
 			return NULL;
 		schedule_timeout_uninterruptible(1);
 	}
 	if (!rpcrdma_core_send_room(s, rpcrdma_conn_limits(&ep->core.conn).send_inline))
 		return s;
-	rpcrdma_send_put(s);
+	rpcrdma_core_send_put(s);
 	return NULL;
 }
 
@@ -177,7 +177,7 @@ static bool loop_try_reply(struct loop_side *side, struct rpcrdma_recv **rvp,
 	reply = kzalloc(sizeof(*reply), GFP_KERNEL);
 	if (!reply) {
 		if (s)
-			rpcrdma_send_put(s);
+			rpcrdma_core_send_put(s);
 		return false;
 	}
 	reply->xid = rv->rx.xid;
@@ -203,14 +203,14 @@ static bool loop_try_reply(struct loop_side *side, struct rpcrdma_recv **rvp,
 			return false;
 		x = loop_expose(side, ep, plan, xid, status, want, seed);
 		if (IS_ERR(x)) {
-			rpcrdma_send_put(s);
+			rpcrdma_core_send_put(s);
 			s = NULL;
 			if (!plan->error)
 				return false;
 		}
 	}
 	if (s && (plan->error || plan->format == RPCRDMA_CONTINUED)) {
-		rpcrdma_send_put(s);
+		rpcrdma_core_send_put(s);
 		s = NULL;
 	}
 	if (plan->error) {
@@ -247,7 +247,7 @@ static bool loop_try_reply(struct loop_side *side, struct rpcrdma_recv **rvp,
 				x->core.release(&x->core);
 			}
 			if (s)
-				rpcrdma_send_put(s);
+				rpcrdma_core_send_put(s);
 			if (st)
 				rpcrdma_core_stream_free(st);
 			return false;
@@ -281,7 +281,7 @@ static void loop_reply(struct loop_side *side, struct rpcrdma_recv *rv,
 		wake_up_all(&side->wait);
 	} else {
 		if (!plan && s)
-			rpcrdma_send_put(s);
+			rpcrdma_core_send_put(s);
 		rpcrdma_ep_close(ep, NULL);
 	}
 	kfree(plan);
@@ -319,7 +319,7 @@ static void loop_pulled(struct rpcrdma_rw *rw, bool ok)
 		loop_reply(side, rv, s, status);
 		return;
 	}
-	rpcrdma_send_put(s);
+	rpcrdma_core_send_put(s);
 	rpcrdma_recv_put(rv);
 }
 
@@ -358,7 +358,7 @@ static bool loop_pull(struct loop_side *side, struct rpcrdma_recv *rv)
 	return true;
 
 out_send:
-	rpcrdma_send_put(pull->send);
+	rpcrdma_core_send_put(pull->send);
 out_buf:
 	loop_buf_free(&pull->buf);
 out_free:

@@ -378,7 +378,7 @@ static void server_waits_for_send(struct kunit *test, struct loop_buf *arg)
 	KUNIT_EXPECT_EQ(test, atomic_read(&live->woken), 0);
 
 	held = live->nr_held;
-	rpcrdma_send_put(live->held[--live->nr_held]);
+	rpcrdma_core_send_put(live->held[--live->nr_held]);
 	KUNIT_EXPECT_TRUE(test, loop_poll(atomic_read(&live->woken)));
 	KUNIT_EXPECT_TRUE(test, server_receive(live));
 	if (live->received) {
@@ -397,7 +397,7 @@ static void server_waits_for_send(struct kunit *test, struct loop_buf *arg)
 	server_hold_sends(test, live);
 	KUNIT_EXPECT_EQ(test, live->nr_held, held);
 	while (live->nr_held)
-		rpcrdma_send_put(live->held[--live->nr_held]);
+		rpcrdma_core_send_put(live->held[--live->nr_held]);
 	server_live_close(test, live);
 }
 

@@ -20,20 +20,6 @@ static inline struct rpcrdma_ep *rpcrdma_send_ep(const struct rpcrdma_send *s)
 }
 
 /*
- * Return a free Send context, or NULL if there is none: retry after write_space().
- * Release unused contexts, and the work attached to them, with rpcrdma_send_put().
- * Context: process context.
- */
-static inline struct rpcrdma_send *rpcrdma_send_get(struct rpcrdma_ep *ep)
-{
-	return rpcrdma_core_send_get(&ep->core);
-}
-static inline void rpcrdma_send_put(struct rpcrdma_send *s)
-{
-	rpcrdma_core_send_put(s);
-}
-
-/*
  * A client does not wait for memory that may become free only after it has sent the
  * message it is about to send.
  */
