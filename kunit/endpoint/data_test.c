@@ -644,12 +644,8 @@ static struct svc_rqst *data_encode(struct kunit *test, struct rpcrdma_recv *rv,
 	return rqstp;
 }
 
-/*
- * A service may encode further results in the pages after the item that is written, as
- * NFSv4 does for an operation after READ. They are sent, too, although the Write has the
- * pages then.
- */
-static void data_rest_in_pages(struct kunit *test)
+/* @fail_at: the operation of the device that fails while the Reply is sent, or 0 */
+static void data_send_encoded(struct kunit *test, unsigned int fail_at)
 {
 	struct loop_pair *pair = loop_open(test);
 	struct loop_rpc *rpc = loop_rpcs(test, 1);
@@ -678,8 +674,11 @@ static void data_rest_in_pages(struct kunit *test)
 	a.core.length = rqstp->rq_res.len;
 	a.res = &rqstp->rq_res;
 	a.rqstp = rqstp;
+	loop_fail_at(fail_at);
 	KUNIT_EXPECT_EQ(test, rpcrdma_core_send_reply(&pair->server.ep->core,
 						      &a.core), 0);
+	KUNIT_EXPECT_EQ(test, loop_failed(), !!fail_at);
+	loop_fail_at(0);
 	KUNIT_EXPECT_EQ(test, percpu_counter_sum(&svcrdma_stat_write), 1LL);
 	percpu_counter_destroy(&svcrdma_stat_write);
 	KUNIT_EXPECT_NULL(test, a.core.send);
@@ -698,6 +697,25 @@ static void data_rest_in_pages(struct kunit *test)
 	loop_buf_free(&buf);
 }
 
+/*
+ * A service may encode further results in the pages after the item that is written, as
+ * NFSv4 does for an operation after READ. They are sent, too, although the Write has the
+ * pages then.
+ */
+static void data_rest_in_pages(struct kunit *test)
+{
+	data_send_encoded(test, 0);
+}
+
+/*
+ * If the Write of the fast path cannot be prepared, the Reply is planned. It is counted
+ * as one Write nevertheless.
+ */
+static void data_write_prepared_again(struct kunit *test)
+{
+	data_send_encoded(test, 2);
+}
+
 static struct kunit_case data_cases[] = {
 	KUNIT_CASE(data_read),
 	KUNIT_CASE(data_write),
@@ -707,6 +725,7 @@ static struct kunit_case data_cases[] = {
 	KUNIT_CASE(data_small_segments),
 	KUNIT_CASE(data_invalidation),
 	KUNIT_CASE(data_rest_in_pages),
+	KUNIT_CASE(data_write_prepared_again),
 	KUNIT_CASE(data_no_access_afterwards),
 	KUNIT_CASE(data_no_read_of_results),
 	KUNIT_CASE(data_bounds),

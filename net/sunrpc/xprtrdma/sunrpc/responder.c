@@ -241,7 +241,7 @@ rpcrdma_port_item_write(struct rpcrdma_ep_core *core,
 			    struct_size(held, pages, a->nr_pages), GFP_NOFS);
 	if (unlikely(!rw))
 		return NULL;
-	percpu_counter_inc(&svcrdma_stat_write);
+	a->nr_writes = 1;
 	return &rw->core;
 }
 
@@ -256,6 +256,7 @@ rpcrdma_port_reply_writes(struct rpcrdma_ep_core *core,
 	struct rpcrdma_reply_pages *held;
 	struct rpcrdma_rw *rw;
 
+	a->nr_writes = 0;
 	if (!a->rqstp) {
 		rw = rpcrdma_rw_alloc(ep, DMA_TO_DEVICE, 0, res->len,
 				      rpcrdma_reply_gfp(a));
@@ -291,7 +292,7 @@ int rpcrdma_port_reply_write(struct rpcrdma_reply_out *out,
 					 ext, ARRAY_SIZE(ext));
 		if (nr < 0)
 			return nr;
-		percpu_counter_inc(&svcrdma_stat_write);
+		a->nr_writes++;
 	} else {
 		ext[0] = rpcrdma_extent_of(rw->priv + range->from,
 					   range->length);
@@ -300,16 +301,21 @@ int rpcrdma_port_reply_write(struct rpcrdma_reply_out *out,
 			      range->length);
 }
 
-/* The Writes of a Reply to a callback are from a copy of it. */
+/*
+ * All Writes of the Reply are prepared. They are counted here, because those that could
+ * not be prepared are built again. The Writes of a Reply to a callback are from a copy
+ * of it.
+ */
 void rpcrdma_port_reply_hold(struct rpcrdma_reply_out *out,
 			     struct rpcrdma_transfer *t)
 {
 	struct rpcrdma_svc_reply *a = rpcrdma_svc_reply_of(out);
 	struct rpcrdma_rw *rw = rpcrdma_rw_of(t);
 
-	if (a->rqstp)
-		rpcrdma_rw_keep_pages(rpcrdma_rw_ep(rw), rw, a->pages,
-				      a->nr_pages);
+	if (!a->rqstp)
+		return;
+	percpu_counter_add(&svcrdma_stat_write, a->nr_writes);
+	rpcrdma_rw_keep_pages(rpcrdma_rw_ep(rw), rw, a->pages, a->nr_pages);
 }
 
 /* ---- Replies that the peer pulls ---- */

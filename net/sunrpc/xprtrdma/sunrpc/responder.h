@@ -29,6 +29,7 @@ struct rpcrdma_svc_reply {
 	struct svc_rqst		*rqstp;
 	struct page		**pages;	/* that the Writes will hold */
 	u32			nr_pages;
+	u32			nr_writes;	/* prepared, for the counter */
 };
 
 static inline struct rpcrdma_svc_reply *
