@@ -50,13 +50,22 @@ struct rpcrdma_ep_params {
 
 /* Limits and features of a device, as far as the host uses them */
 struct rpcrdma_device_limits {
-	u32	wrs;			/* Work Requests in a queue */
+	struct rpcrdma_queue_limits queues;
 	u32	reads_in, reads_out;	/* outstanding Reads: of peers, of this end */
 	u32	max_segs;		/* segments accepted in a message */
 	u32	max_segment;		/* bytes accepted in a segment */
+	u32	page_shift;		/* the host's pages have 1 << page_shift bytes */
+	u32	read_pages;		/* pages of an MR that this end reads into */
 	bool	registers;		/* it registers MRs by Work Request */
 	bool	invalidates;		/* the peer's Sends can invalidate them */
 	bool	reads_into_mrs;		/* it can read into MRs only */
+	bool	refers;			/* see rpcrdma_send.signal_threshold */
+};
+
+/* A queue pair that was created */
+struct rpcrdma_queue_pair {
+	u32	wrs;			/* of the Send Queue, without those of Reads */
+	u32	read_sges, write_sges;	/* elements of a Read and of a Write */
 };
 
 /* Content of the peer's connect request or accept, from this end's view */
@@ -107,7 +116,7 @@ void rpcrdma_core_reserve(const struct rpcrdma_quota *all,
  *	core->conn
  * @core: connection
  * @dev: limits of the device
- * @load: returns the work that the queues have to hold
+ * @queues: returns the lengths of the queues
  *
  * The host calls this in rpcrdma_port_objects().
  * Context: no lock held.
@@ -115,12 +124,14 @@ void rpcrdma_core_reserve(const struct rpcrdma_quota *all,
  */
 int rpcrdma_core_configure(struct rpcrdma_ep_core *core,
 			   const struct rpcrdma_device_limits *dev,
-			   struct rpcrdma_load *load);
+			   struct rpcrdma_queues *queues);
 
 /**
- * rpcrdma_core_queue_pair() - create the queue pair
+ * rpcrdma_core_queue_pair() - create the queue pair, and set the sizes of the parts of
+ *	transfers
  * @core: connection
- * @queues: as rpcrdma_queues_for() returned them; returns what was created
+ * @dev: limits of the device
+ * @queues: as rpcrdma_core_configure() returned them; returns what was created
  *
  * The capacity of a device cannot be known beforehand: it depends on the size of an entry,
  * which only its driver knows. If the device has no memory for the queue pair, this
@@ -129,19 +140,8 @@ int rpcrdma_core_configure(struct rpcrdma_ep_core *core,
  * Return: 0 or a negative errno.
  */
 int rpcrdma_core_queue_pair(struct rpcrdma_ep_core *core,
+			    const struct rpcrdma_device_limits *dev,
 			    struct rpcrdma_queues *queues);
-
-/**
- * rpcrdma_core_part_octets() - get the maximum size of a part of a transfer
- * @core: connection
- * @sges: elements of a Work Request
- * @page_shift: an element is at most a page of that size
- *
- * A part is never divided between batches.
- * Return: bytes.
- */
-u32 rpcrdma_core_part_octets(const struct rpcrdma_ep_core *core, u32 sges,
-			     u32 page_shift);
 
 /* ---- Events ---- */
 

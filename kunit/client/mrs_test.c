@@ -85,7 +85,8 @@ static void mrs_bounced(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, ep);
 	KUNIT_EXPECT_EQ(test, ep->core.mrs.limits.apart,
 			!ep->core.mrs.limits.gaps);
-	KUNIT_EXPECT_EQ(test, ep->core.mrs.limits.pages, ep->mr_pages);
+	KUNIT_EXPECT_EQ(test, ep->core.mrs.limits.pages,
+			rpcrdma_mr_pages(ep->device));
 	rpcrdma_ep_put(ep);
 	KUNIT_EXPECT_EQ(test, atomic_read(&peer->connected), 1);
 }

@@ -65,7 +65,6 @@ endpoint::endpoint(world &w, const endpoint_params &p, upcalls &ops,
 		       .octets = 0,
 		       .gaps = false,
 		       .apart = false };
-	rw.pool = { 0, params.read_pages, 0 };
 	free_read_mrs_ = params.read_into;
 	/* Let Reads take long, so that other transfers start meanwhile. */
 	if (params.read_into)

@@ -177,18 +177,23 @@ int endpoint::take(const rpcrdma_setup_step &m)
 int endpoint::create()
 {
 	const rpcrdma_device_limits dev = {
-		.wrs = 16384,
+		.queues = { .wrs = 16384,
+			    .cqes = 65536,
+			    .read_mrs = params.read_into != 0,
+			    .sges = params.sges },
 		.reads_in = ENOUGH_READS,
 		.reads_out = ENOUGH_READS,
 		.max_segs = params.cfg.props.rcsiz,
 		.max_segment = params.cfg.props.rssiz,
+		.page_shift = params.page_shift,
+		.read_pages = params.read_pages,
 		.registers = registers(),
 		.invalidates = params.cfg.inv_ok != 0,
 		.reads_into_mrs = params.read_into != 0,
+		.refers = false,
 	};
-	rpcrdma_load load;
-	rpcrdma_queues queues{};
-	const int rc = rpcrdma_core_configure(this, &dev, &load);
+	rpcrdma_queues queues;
+	const int rc = rpcrdma_core_configure(this, &dev, &queues);
 
 	if (rc)
 		return rc;
@@ -200,15 +205,7 @@ int endpoint::create()
 	queues.slots = params.sq_wanted ? params.sq_wanted : params.sq_depth;
 	queues.reads = params.read_into;
 	queues.send_cqes = 2 * queues.slots;
-	if (rpcrdma_core_queue_pair(this, &queues))
-		return -ENOMEM;
-	rw.write_part =
-		rpcrdma_core_part_octets(this, params.sges, params.page_shift);
-	rw.read_part = rw.write_part;
-	rw.reads_into_mrs = params.read_into;
-	rw.limits = { params.page_shift, rw.pool.pages,
-		      RPCRDMA_MAX_CHUNK_OCTETS, false, false };
-	return 0;
+	return rpcrdma_core_queue_pair(this, &dev, &queues) ? -ENOMEM : 0;
 }
 
 /* ---- The lifecycle of a connection ---- */
@@ -382,11 +379,14 @@ int rpcrdma_port_objects(struct rpcrdma_ep_core *core)
 
 /* A device that has less than it reported refuses the queue pair. */
 int rpcrdma_port_queue_pair(struct rpcrdma_ep_core *core,
-			    const struct rpcrdma_queues *queues, u32 *wrs)
+			    const struct rpcrdma_queues *queues,
+			    struct rpcrdma_queue_pair *qp)
 {
+	const u32 sges = of(core).params.sges;
+
 	if (queues->slots > of(core).params.sq_depth)
 		return -ENOMEM;
-	*wrs = rpcrdma_queues_send_wrs(queues);
+	*qp = { rpcrdma_queues_send_wrs(queues), sges, sges };
 	return 0;
 }
 

@@ -210,7 +210,6 @@ int endpoint::make_sends(u32 nr)
 {
 	if (w_.fault(20))
 		return -ENOMEM;
-	signal_threshold = RPCRDMA_SIGNAL_BY_QUEUE;
 	sends_ = std::vector<send_context>(nr);
 	control_.octets.resize(RPCRDMA_CONTROL_BUFS);
 	control_bufs = control_.octets.data();

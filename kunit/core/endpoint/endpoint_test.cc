@@ -111,13 +111,14 @@ void rpcrdma_port_wake(rpcrdma_ep_core *)
 }
 
 int rpcrdma_port_queue_pair(rpcrdma_ep_core *, const rpcrdma_queues *queues,
-			    u32 *wrs)
+			    rpcrdma_queue_pair *qp)
 {
 	if (the_host->refused) {
 		the_host->refused--;
 		return -ENOMEM;
 	}
-	*wrs = rpcrdma_queues_send_wrs(queues);
+	*qp = { rpcrdma_queues_send_wrs(queues), the_host->read_sges,
+		queues->sges };
 	return 0;
 }
 
@@ -253,6 +254,67 @@ TEST_F(Endpoint, ThereAreMrsForAllAnnouncedSegments)
 							rcsiz,
 							u32{ RPCRDMA_MAX_SEGS });
 				}
+}
+
+/*
+ * A part of a transfer is one batch of Work Requests, and need not begin at a page. If a
+ * device can read into MRs only, its MRs alone bound what it reads.
+ */
+TEST_F(Endpoint, PartsOfTransfersFitTheDevice)
+{
+	rpcrdma_device_limits dev = device(false);
+	const rpcrdma_ep_rw *rw = &core->rw;
+	rpcrdma_settings settings = {};
+	u32 written;
+
+	settings.svc_max_requests = 64;
+	settings.svc_max_req_size = 4096;
+	settings.svc_max_version = RPCRDMA_VERS_2;
+	rpcrdma_server_params(&settings, &params);
+	port.read_sges = 1;
+	set_up(dev);
+	written = (rpcrdma_sq_part_pages(&core->sq, 4) - 1) << 12;
+	EXPECT_GT(written, 4096u);
+	EXPECT_EQ(rw->write_part, written);
+	EXPECT_EQ(rw->read_part, (rpcrdma_sq_part_pages(&core->sq, 1) - 1)
+					 << 12);
+	EXPECT_LT(rw->read_part, rw->write_part);
+	EXPECT_FALSE(rw->reads_into_mrs);
+	/* Large pages, or many elements, do not exceed a chunk. */
+	dev.page_shift = 16;
+	port.read_sges = 32;
+	set_up(dev);
+	EXPECT_EQ(rw->read_part, u32{ RPCRDMA_MAX_CHUNK_OCTETS });
+	dev.page_shift = 12;
+	port.read_sges = 1;
+	dev.queues.read_mrs = 1;
+	set_up(dev);
+	EXPECT_TRUE(rw->reads_into_mrs);
+	EXPECT_EQ(rw->limits.octets, rw->read_part);
+	EXPECT_EQ(rw->limits.pages, 256u);
+	EXPECT_EQ(rw->pool.pages, 256u);
+	EXPECT_EQ(core->conn.cfg.props.rcsiz, u32{ RPCRDMA_MAX_SEGS });
+	dev.reads_into_mrs = true;
+	set_up(dev);
+	EXPECT_EQ(rw->limits.octets, u32{ RPCRDMA_MAX_CHUNK_OCTETS });
+	EXPECT_EQ(rw->write_part, written);
+}
+
+/* A device that transmits large Sends from their buffers reports when it has done so. */
+TEST_F(Endpoint, SendsByReferenceAreSignaled)
+{
+	rpcrdma_device_limits dev = device(true);
+	rpcrdma_settings settings = {};
+
+	settings.svc_max_requests = 64;
+	settings.svc_max_req_size = 4096;
+	settings.svc_max_version = RPCRDMA_VERS_2;
+	rpcrdma_server_params(&settings, &params);
+	set_up(dev);
+	EXPECT_EQ(core->signal_threshold, RPCRDMA_SIGNAL_BY_QUEUE);
+	dev.refers = true;
+	set_up(dev);
+	EXPECT_EQ(core->signal_threshold, 4096u);
 }
 
 /* A server's end that exposes Replies without MRs */

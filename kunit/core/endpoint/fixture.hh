@@ -28,7 +28,8 @@ struct host {
 	const char *closing = nullptr;
 	int unresolved = 0; /* errno of the resolution of an address */
 	bool network_lost = false;
-	u32 refused = 0; /* queue pairs that the device cannot create */
+	u32 refused = 0;   /* queue pairs that the device cannot create */
+	u32 read_sges = 4; /* elements of a Read */
 	/* Buffers larger than @largest of which there are no more than @large */
 	u32 largest = ~0u, large = 0;
 	std::vector<rpcrdma_send> sends = std::vector<rpcrdma_send>(256);
@@ -47,35 +48,48 @@ protected:
 		core->control.params = &params;
 	}
 
+	static rpcrdma_device_limits device(bool into_mrs)
+	{
+		rpcrdma_device_limits dev = {};
+
+		dev.queues = { 16384, 65536, into_mrs, 4 };
+		dev.reads_in = dev.reads_out = 16;
+		dev.max_segs = RPCRDMA_MAX_SEGS;
+		dev.max_segment = 1 << 20;
+		dev.page_shift = 12;
+		dev.read_pages = 256;
+		dev.registers = dev.invalidates = true;
+		dev.reads_into_mrs = into_mrs;
+		return dev;
+	}
+
+	/* Set up an end with @params and the device @dev. */
+	void set_up(const rpcrdma_device_limits &dev)
+	{
+		rpcrdma_queues queues;
+
+		*core = {};
+		rpcrdma_core_init(core.get());
+		core->control.params = &params;
+		core->control.number = 1;
+		EXPECT_EQ(rpcrdma_core_configure(core.get(), &dev, &queues), 0);
+		EXPECT_EQ(rpcrdma_core_queue_pair(core.get(), &dev, &queues),
+			  0);
+	}
+
 	/* Set up a server's end. Return the segments that it announces. */
 	u32 announced(rpcrdma_settings settings, u32 requests, bool tight,
 		      u32 shorter, bool into_mrs, const rpcrdma_ep_sizes &sizes)
 	{
 		rpcrdma_quota all = {};
 		rpcrdma_quota_account account = {};
-		rpcrdma_device_limits dev = {};
-		rpcrdma_queue_limits most = { 16384, 65536, into_mrs, 4 };
-		rpcrdma_load load;
-		rpcrdma_queues queues;
 
 		settings.svc_max_requests = requests;
 		rpcrdma_server_params(&settings, &params);
 		all.tight = tight;
 		rpcrdma_core_reserve(&all, &account, &params, &sizes, 4096);
-		dev.wrs = most.wrs;
-		dev.reads_in = dev.reads_out = 16;
-		dev.max_segs = RPCRDMA_MAX_SEGS;
-		dev.max_segment = 1 << 20;
-		dev.registers = dev.invalidates = true;
-		dev.reads_into_mrs = into_mrs;
-		*core = {};
-		rpcrdma_core_init(core.get());
-		core->control.params = &params;
-		core->control.number = 1;
-		EXPECT_EQ(rpcrdma_core_configure(core.get(), &dev, &load), 0);
-		queues = rpcrdma_queues_for(&load, &most);
 		port.refused = shorter;
-		EXPECT_EQ(rpcrdma_core_queue_pair(core.get(), &queues), 0);
+		set_up(device(into_mrs));
 		return core->conn.cfg.props.rcsiz;
 	}
 

@@ -51,14 +51,15 @@ int rpcrdma_port_objects(struct rpcrdma_ep_core *core);
  * rpcrdma_port_queue_pair - create the queue pair
  * @core: connection with the other objects of its device
  * @queues: the lengths of its queues
- * @wrs: gets the length of its Send Queue, without the Work Requests of queues->reads
+ * @qp: returns what was created
  *
  * Context: no lock held; may sleep.
  * Return: 0; -ENOMEM if the device may have memory for a shorter one; or another
  * negative errno.
  */
 int rpcrdma_port_queue_pair(struct rpcrdma_ep_core *core,
-			    const struct rpcrdma_queues *queues, u32 *wrs);
+			    const struct rpcrdma_queues *queues,
+			    struct rpcrdma_queue_pair *qp);
 
 /**
  * rpcrdma_port_sends - allocate the Send contexts, and the buffers for control messages

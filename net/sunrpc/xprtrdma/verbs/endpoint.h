@@ -148,7 +148,6 @@ struct rpcrdma_ep {
 	/* MRs */
 	spinlock_t		mr_lock;	/* protects core.mrs */
 	struct mutex		unmap_mutex;	/* held by MR owners and the teardown */
-	u32			mr_pages;	/* pages per MR */
 	u32			max_element;	/* bytes, a multiple of the page size */
 	struct delayed_work	mr_work;	/* allocates MRs */
 	struct delayed_work	exposed_work;	/* finds overdue exposures */

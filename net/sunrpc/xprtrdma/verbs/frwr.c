@@ -83,9 +83,8 @@ void rpcrdma_mrs_init(struct rpcrdma_ep *ep)
 
 	INIT_DELAYED_WORK(&ep->mr_work, rpcrdma_mrs_work);
 	mrs->pool.most = ep->params.max_mrs;
-	ep->mr_pages = rpcrdma_mr_pages(dev);
 	mrs->limits.page_shift = PAGE_SHIFT;
-	mrs->limits.pages = ep->mr_pages;
+	mrs->limits.pages = rpcrdma_mr_pages(dev);
 	mrs->limits.gaps = rpcrdma_device_has_gaps(dev);
 	/* Limit of scatterlists, also of those of explicit RDMA */
 	ep->max_element = max_t(u32, PAGE_SIZE, PAGE_MASK &
@@ -98,15 +97,16 @@ void rpcrdma_mrs_init(struct rpcrdma_ep *ep)
 struct rpcrdma_mr *rpcrdma_port_mr(struct rpcrdma_ep_core *core)
 {
 	struct rpcrdma_ep *ep = rpcrdma_ep_of(core);
+	const u32 pages = rpcrdma_mr_pages(ep->device);
 	struct verbs_mr *mr;
 
 	mr = kzalloc(sizeof(*mr), GFP_NOFS);
 	if (!mr)
 		return NULL;
-	mr->sg = kmalloc_array(ep->mr_pages, sizeof(*mr->sg), GFP_NOFS);
+	mr->sg = kmalloc_array(pages, sizeof(*mr->sg), GFP_NOFS);
 	if (!mr->sg)
 		goto out_free;
-	sg_init_table(mr->sg, ep->mr_pages);
+	sg_init_table(mr->sg, pages);
 	/*
 	 * One page more than is used, if the device supports it, because after rxe has
 	 * read the last of 256 pages, it accesses the position of the next one.
@@ -114,7 +114,7 @@ struct rpcrdma_mr *rpcrdma_port_mr(struct rpcrdma_ep_core *core)
 	mr->ibmr = ib_alloc_mr(ep->pd, core->mrs.limits.gaps ?
 					IB_MR_TYPE_SG_GAPS :
 					IB_MR_TYPE_MEM_REG,
-			       min(ep->mr_pages + 1,
+			       min(pages + 1,
 				   ep->device->attrs.max_fast_reg_page_list_len));
 	if (IS_ERR(mr->ibmr))
 		goto out_free;

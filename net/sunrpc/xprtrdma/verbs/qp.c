@@ -9,10 +9,9 @@
  * one. The id of a client has a device only after its address was resolved. The core
  * lowers the parameters of the connection to the device's limits, and calculates the
  * lengths of the queues. While the device has no memory for the queue pair, the core
- * shortens the Send Queue, down to a minimum. Both completion queues of a connection
- * use one vector, and connections use the vectors in turn. This file also records what
- * other files need to know about the device: whether it reads into MRs, the sizes of
- * parts of transfers, and which Sends siw needs signaled.
+ * shortens the Send Queue, down to a minimum. It also derives the sizes of parts of
+ * transfers. Both completion queues of a connection use one vector, and connections use
+ * the vectors in turn.
  *
  * Memory
  *
@@ -72,35 +71,12 @@ static void rpcrdma_ep_qp_event(struct ib_event *event, void *context)
 }
 
 /*
- * Return true if the device reads into MRs only, or reads better into one MR than into
- * many elements. The rdma_rw API adds the Work Requests for these MRs to the Send
- * Queue. The CQ bounds the depth of that queue.
+ * The rdma_rw API adds the Work Requests of Reads, which may need MRs, to the Send Queue.
+ * The CQ bounds the depth of that queue.
  */
-static bool rpcrdma_ep_read_mrs(const struct rdma_cm_id *id)
-{
-	return rdma_protocol_iwarp(id->device, id->port_num) ||
-	       id->device->attrs.max_sgl_rd;
-}
-
-static void rpcrdma_ep_set_parts(struct rpcrdma_ep *ep)
-{
-	struct rpcrdma_ep_rw *rw = &ep->core.rw;
-
-	rw->write_part = rpcrdma_core_part_octets(&ep->core, ep->qp->max_write_sge,
-						  PAGE_SHIFT);
-	rw->read_part = rpcrdma_core_part_octets(&ep->core, ep->qp->max_read_sge,
-						 PAGE_SHIFT);
-	rw->reads_into_mrs = rpcrdma_ep_read_mrs(ep->id);
-	rw->limits.page_shift = PAGE_SHIFT;
-	rw->limits.pages = rw->pool.pages;
-	/* iWARP reads into MRs only; other devices need none for a few elements. */
-	rw->limits.octets = rdma_protocol_iwarp(ep->device, ep->id->port_num) ?
-			 RPCRDMA_MAX_CHUNK_OCTETS : rw->read_part;
-}
-
-/* The API adds the Work Requests of Reads, which may need MRs. */
 int rpcrdma_port_queue_pair(struct rpcrdma_ep_core *core,
-			    const struct rpcrdma_queues *queues, u32 *wrs)
+			    const struct rpcrdma_queues *queues,
+			    struct rpcrdma_queue_pair *qp)
 {
 	struct rpcrdma_ep *ep = rpcrdma_ep_of(core);
 	struct ib_qp_init_attr attr = {
@@ -123,7 +99,9 @@ int rpcrdma_port_queue_pair(struct rpcrdma_ep_core *core,
 	if (rc)
 		return rc;
 	ep->qp = ep->id->qp;
-	*wrs = attr.cap.max_send_wr;
+	qp->wrs = attr.cap.max_send_wr;
+	qp->read_sges = ep->qp->max_read_sge;
+	qp->write_sges = ep->qp->max_write_sge;
 	return 0;
 }
 
@@ -139,97 +117,89 @@ static int rpcrdma_ep_vector(const struct ib_device *dev)
 	return vectors > 1 ? (u32)atomic_inc_return(&next) % vectors : 0;
 }
 
-static int rpcrdma_ep_create_qp(struct rpcrdma_ep *ep,
-				const struct rpcrdma_load *load)
+/* Allocate a completion queue. It is NULL after an error. */
+static int rpcrdma_ep_create_cq(struct rpcrdma_ep *ep, struct ib_cq **cq,
+				u32 entries, int vector)
 {
-	struct ib_device *dev = ep->id->device;
-	const struct rpcrdma_queue_limits most = {
-		.wrs		= dev->attrs.max_qp_wr,
-		.cqes		= dev->attrs.max_cqe,
-		.read_mrs	= rpcrdma_ep_read_mrs(ep->id),
-		.sges		= dev->attrs.max_send_sge,
-	};
-	struct rpcrdma_queues queues = rpcrdma_queues_for(load, &most);
-	const u32 slots = queues.slots;
+	*cq = ib_alloc_cq(ep->device, ep, entries, vector, IB_POLL_SOFTIRQ);
+	if (!IS_ERR(*cq))
+		return 0;
+	vector = PTR_ERR(*cq);
+	*cq = NULL;
+	return vector;
+}
+
+/* Create the protection domain and the completion queues. */
+static int rpcrdma_ep_create_cqs(struct rpcrdma_ep *ep,
+				 const struct rpcrdma_queues *queues)
+{
 	int vector, rc;
 
-	ep->device = dev;
-	ep->device_node = ibdev_to_node(dev);
-	ep->core.signal_threshold = RPCRDMA_SIGNAL_BY_QUEUE;
-	/*
-	 * Software devices: soft-RoCE may send in a softirq, and siw needs every Send of
-	 * a page or more signaled (endpoint_send.h).
-	 */
-	if (ib_uses_virt_dma(dev)) {
-		ep->softirq = rdma_protocol_roce(dev, ep->id->port_num);
-		if (rdma_protocol_iwarp(dev, ep->id->port_num))
-			ep->core.signal_threshold = PAGE_SIZE;
-	}
-	ep->core.rw.pool.pages = rpcrdma_mr_pages(dev);
-	ep->pd = ib_alloc_pd(dev, 0);
+	ep->pd = ib_alloc_pd(ep->device, 0);
 	if (IS_ERR(ep->pd)) {
 		rc = PTR_ERR(ep->pd);
 		ep->pd = NULL;
 		return rc;
 	}
 	ep->lkey = ep->pd->local_dma_lkey;
-
-	vector = rpcrdma_ep_vector(dev);
-	ep->send_cq = ib_alloc_cq(dev, ep, queues.send_cqes, vector,
-				  IB_POLL_SOFTIRQ);
-	if (IS_ERR(ep->send_cq)) {
-		rc = PTR_ERR(ep->send_cq);
-		ep->send_cq = NULL;
-		return rc;
-	}
-	ep->recv_cq = ib_alloc_cq(dev, ep, queues.receives, vector,
-				  IB_POLL_SOFTIRQ);
-	if (IS_ERR(ep->recv_cq)) {
-		rc = PTR_ERR(ep->recv_cq);
-		ep->recv_cq = NULL;
-		return rc;
-	}
-	rc = rpcrdma_core_queue_pair(&ep->core, &queues);
-	if (rc)
-		return rc;
-	if (queues.slots < slots)
-		pr_info_ratelimited("rpcrdma: device %s supports a Send Queue of only %u for the connection to %pISpc\n",
-				    dev->name, rpcrdma_queues_send_wrs(&queues),
-				    &ep->remote);
-	rpcrdma_ep_set_parts(ep);
-	return 0;
+	vector = rpcrdma_ep_vector(ep->device);
+	return rpcrdma_ep_create_cq(ep, &ep->send_cq, queues->send_cqes, vector) ?:
+	       rpcrdma_ep_create_cq(ep, &ep->recv_cq, queues->receives, vector);
 }
 
 int rpcrdma_port_objects(struct rpcrdma_ep_core *core)
 {
 	struct rpcrdma_ep *ep = rpcrdma_ep_of(core);
-	const struct rdma_cm_id *id = ep->id;
-	const struct ib_device_attr *attrs = &id->device->attrs;
-	bool registers = attrs->device_cap_flags & IB_DEVICE_MEM_MGT_EXTENSIONS;
+	struct ib_device *dev = ep->id->device;
+	const struct ib_device_attr *attrs = &dev->attrs;
+	const bool iwarp = rdma_protocol_iwarp(dev, ep->id->port_num);
+	const bool registers = attrs->device_cap_flags &
+			       IB_DEVICE_MEM_MGT_EXTENSIONS;
 	const struct rpcrdma_device_limits limits = {
-		.wrs		= attrs->max_qp_wr,
+		.queues.wrs	= attrs->max_qp_wr,
+		.queues.cqes	= attrs->max_cqe,
+		/* The device reads into MRs only, or better than into many elements. */
+		.queues.read_mrs = iwarp || attrs->max_sgl_rd,
+		.queues.sges	= attrs->max_send_sge,
 		.reads_in	= attrs->max_qp_rd_atom,
 		.reads_out	= attrs->max_qp_init_rd_atom,
 		.max_segs	= RPCRDMA_MAX_SEGS,
 		.max_segment	= RPCRDMA_MAX_CHUNK_OCTETS,
+		.page_shift	= PAGE_SHIFT,
+		.read_pages	= rpcrdma_mr_pages(dev),
 		.registers	= registers,
 		.invalidates	= registers,
-		.reads_into_mrs	= rdma_protocol_iwarp(id->device, id->port_num),
+		.reads_into_mrs	= iwarp,
+		/* siw */
+		.refers		= iwarp && ib_uses_virt_dma(dev),
 	};
-	struct rpcrdma_load load;
+	struct rpcrdma_queues queues;
+	u32 slots;
 	int rc;
 
+	ep->device = dev;
+	ep->device_node = ibdev_to_node(dev);
+	/* soft-RoCE may send in a softirq. */
+	ep->softirq = ib_uses_virt_dma(dev) &&
+		      rdma_protocol_roce(dev, ep->id->port_num);
 	do {
 		core->control.number = atomic_inc_return(&rpcrdma_last_ep);
 	} while (!core->control.number);
-	rc = rpcrdma_core_configure(core, &limits, &load);
+	rc = rpcrdma_core_configure(core, &limits, &queues);
 	if (rc) {
 		pr_warn_ratelimited("rpcrdma: device %s does not support memory registration by Work Request (FRWR), use another device\n",
-				    id->device->name);
+				    dev->name);
 		return rc;
 	}
 	rpcrdma_mrs_init(ep);
-	return rpcrdma_ep_create_qp(ep, &load);
+	slots = queues.slots;
+	rc = rpcrdma_ep_create_cqs(ep, &queues) ?:
+	     rpcrdma_core_queue_pair(core, &limits, &queues);
+	if (!rc && queues.slots < slots)
+		pr_info_ratelimited("rpcrdma: device %s supports a Send Queue of only %u for the connection to %pISpc\n",
+				    dev->name, rpcrdma_queues_send_wrs(&queues),
+				    &ep->remote);
+	return rc;
 }
 
 void rpcrdma_ep_conn_param(struct rpcrdma_ep *ep,

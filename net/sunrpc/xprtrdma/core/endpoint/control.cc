@@ -82,7 +82,7 @@ rpcrdma_load lower(const rpcrdma_ep_core *core, rpcrdma_ep_params *p,
 			      .client = core->life.client,
 			      .version_low = p->version_low };
 
-	rpcrdma_load_fit(&load, dev->wrs);
+	rpcrdma_load_fit(&load, dev->queues.wrs);
 	p->window = load.window;
 	p->sends = load.sends;
 	p->reads = load.reads;
@@ -138,12 +138,45 @@ rpcrdma_conn_config config_of(const rpcrdma_ep_core *core,
  * into MRs only: a Call with more would be refused. Without @reads, this end reads
  * nothing, and the segments are of other chunks.
  */
-void announce_reads(rpcrdma_ep_core *core, u32 reads)
+void announce_reads(rpcrdma_ep_core *core, const rpcrdma_device_limits *dev,
+		    u32 reads)
 {
 	rpcrdma_props *own = &core->conn.cfg.props;
 
-	if (core->rw.reads_into_mrs && reads)
+	if (dev->reads_into_mrs && reads)
 		own->rcsiz = min_u32(own->rcsiz, reads);
+}
+
+/*
+ * Return the maximum size of a part of a transfer, the Work Requests of which have @sges
+ * elements of a page each. A part is never divided between batches.
+ */
+u32 part_octets(const rpcrdma_ep_core *core, u32 sges, u32 page_shift)
+{
+	const u32 pages = rpcrdma_sq_part_pages(&core->sq, max_u32(sges, 1));
+
+	/* A part need not be page-aligned. */
+	return clamp_u32(pages - 1, 1,
+			 u32{ RPCRDMA_MAX_CHUNK_OCTETS } >> page_shift)
+	       << page_shift;
+}
+
+/*
+ * Set the sizes of the parts of transfers. A device that reads better into MRs, but does
+ * not have to, reads a few elements without one.
+ */
+void set_parts(rpcrdma_ep_core *core, const rpcrdma_device_limits *dev,
+	       const rpcrdma_queue_pair *qp)
+{
+	rpcrdma_ep_rw *rw = &core->rw;
+
+	rw->write_part = part_octets(core, qp->write_sges, dev->page_shift);
+	rw->read_part = part_octets(core, qp->read_sges, dev->page_shift);
+	rw->limits.page_shift = dev->page_shift;
+	rw->limits.pages = dev->read_pages;
+	rw->limits.octets = dev->reads_into_mrs ?
+				    u32{ RPCRDMA_MAX_CHUNK_OCTETS } :
+				    rw->read_part;
 }
 
 /*
@@ -404,15 +437,21 @@ void rpcrdma_core_reserve(const struct rpcrdma_quota *all,
 
 int rpcrdma_core_configure(struct rpcrdma_ep_core *core,
 			   const struct rpcrdma_device_limits *dev,
-			   struct rpcrdma_load *load)
+			   struct rpcrdma_queues *queues)
 {
 	rpcrdma_ep_control *c = &core->control;
 	rpcrdma_ep_params *p = c->params;
 
 	if (!usable(core, dev))
 		return -E_OPNOTSUPP;
-	*load = lower(core, p, dev);
-	core->rw.reads_into_mrs = dev->reads_into_mrs;
+
+	const rpcrdma_load load = lower(core, p, dev);
+
+	*queues = rpcrdma_queues_for(&load, &dev->queues);
+	core->rw.reads_into_mrs = dev->queues.read_mrs;
+	core->rw.pool.pages = dev->read_pages;
+	core->signal_threshold = dev->refers ? 1u << dev->page_shift :
+					       RPCRDMA_SIGNAL_BY_QUEUE;
 
 	const rpcrdma_conn_config cfg = config_of(core, dev);
 
@@ -428,36 +467,27 @@ int rpcrdma_core_configure(struct rpcrdma_ep_core *core,
 }
 
 int rpcrdma_core_queue_pair(struct rpcrdma_ep_core *core,
+			    const struct rpcrdma_device_limits *dev,
 			    struct rpcrdma_queues *queues)
 {
 	const rpcrdma_ep_params *p = core->control.params;
-	u32 wrs;
+	rpcrdma_queue_pair qp;
 	int rc;
 
 	do {
-		rc = rpcrdma_port_queue_pair(core, queues, &wrs);
+		rc = rpcrdma_port_queue_pair(core, queues, &qp);
 	} while (rc == -E_NOMEM && rpcrdma_queues_shorten(queues));
 	if (rc)
 		return rc;
-	rpcrdma_sq_init(&core->sq, rpcrdma_queues_depth(queues, wrs), p->sends,
-			p->reverse, ~u32{ 0 });
+	rpcrdma_sq_init(&core->sq, rpcrdma_queues_depth(queues, qp.wrs),
+			p->sends, p->reverse, ~u32{ 0 });
 	core->conn.message_mrs = static_cast<u8>(
 		min_u32(rpcrdma_sq_message_mrs(&core->sq), RPCRDMA_MAX_SEGS));
 	core->rw.pool.mrs = queues->reads;
-	announce_reads(core, queues->reads);
+	announce_reads(core, dev, queues->reads);
+	set_parts(core, dev, &qp);
 	core->control.queue_pair = true;
 	return 0;
-}
-
-u32 rpcrdma_core_part_octets(const struct rpcrdma_ep_core *core, u32 sges,
-			     u32 page_shift)
-{
-	const u32 pages = rpcrdma_sq_part_pages(&core->sq, max_u32(sges, 1));
-
-	/* A part need not be page-aligned. */
-	return clamp_u32(pages - 1, 1,
-			 u32{ RPCRDMA_MAX_CHUNK_OCTETS } >> page_shift)
-	       << page_shift;
 }
 
 void rpcrdma_core_happened(struct rpcrdma_ep_core *core,
