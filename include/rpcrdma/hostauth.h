@@ -222,7 +222,11 @@ struct rpcrdma_auth_answer {
 	 */
 	int status;
 	u8 proof[2][RPCRDMA_AUTH_MAX_MAC];	/* of input[0] and input[1] */
-	u8 public_value[RPCRDMA_AUTH_MAX_PUBLIC];	/* for ASK_KEYS */
+	union {
+		u8 public_value[RPCRDMA_AUTH_MAX_PUBLIC];	/* for ASK_KEYS */
+		/* ASK_PROOFS: memory of the host for the shared secret */
+		u8 shared[RPCRDMA_AUTH_MAX_PUBLIC];
+	};
 };
 
 /**

@@ -81,20 +81,34 @@ struct stand_in_dh {
 		store(power(3, secret), answer.public_value, dh.octets);
 	}
 
-	/* Return what follows the input of the HMACs: nothing without a group. */
-	std::string shared(const rpcrdma_auth_dh &dh) const
+	/* Compute the shared secret @z. */
+	void share(const rpcrdma_auth_dh &dh, u8 *z) const
 	{
-		std::vector<u8> z(dh.octets);
+		store(power(load(dh.peer_public, dh.octets), secret), z,
+		      dh.octets);
+	}
+
+	/* Return what follows the input of the HMACs: nothing without a group. */
+	static std::string more(const rpcrdma_auth_dh &dh, const u8 *z)
+	{
 		std::string more;
 
 		if (!dh.group)
 			return more;
-		store(power(load(dh.peer_public, dh.octets), secret), z.data(),
-		      dh.octets);
 		more.assign(reinterpret_cast<const char *>(dh.client_public),
 			    dh.octets);
-		more.append(z.begin(), z.end());
+		more.append(z, z + dh.octets);
 		return more;
+	}
+
+	/* Compute the shared secret, and return what follows the input of the HMACs. */
+	std::string shared(const rpcrdma_auth_dh &dh) const
+	{
+		std::vector<u8> z(dh.octets);
+
+		if (dh.group)
+			share(dh, z.data());
+		return more(dh, z.data());
 	}
 
 	u64 secret;

@@ -69,7 +69,8 @@ rpcrdma_hostauth *endpoint::new_auth(bool dh, rpcrdma_auth_host *host)
 	host->nonce[4] = life.client;
 	host->hashes = RPCRDMA_AUTH_ALL_HASHES;
 	host->groups = dh ? RPCRDMA_AUTH_ALL_GROUPS : 0;
-	exchange.secret = 2 * params.cfg.number + 1000 + life.client;
+	if (dh)
+		exchange.secret = 2 * params.cfg.number + 1000 + life.client;
 	return &handshake;
 }
 
@@ -78,39 +79,67 @@ void endpoint::auth_asked()
 	w_.after(w_.delay(USUAL_ANSWER), this, AUTH);
 }
 
-/* Return the status of an answer, which needs the secret unless @keys is set. */
-int endpoint::secret(const rpcrdma_auth_request &ask, bool keys)
+/* Look up the secret. Return the status of an answer. */
+int endpoint::secret(const rpcrdma_auth_request &ask)
 {
 	if (strcmp(ask.identity, "client"))
 		w_.complain(std::string(name) + ": asks for another secret");
 	/* A client looks for its secret before it has a handshake. */
 	if (control.auth ? w_.fault(100) : forgets(7))
 		return -ENOMEM;
-	return keys || params.secret ? 0 : -ENOKEY;
+	return params.secret ? 0 : -ENOKEY;
 }
 
-int endpoint::keys(const rpcrdma_auth_request &ask, rpcrdma_auth_answer *answer)
+int endpoint::keys(const rpcrdma_auth_dh &dh, u8 *public_value)
 {
-	const int rc = secret(ask, true);
+	rpcrdma_auth_answer answer{};
 
 	due_[RPCRDMA_COUNT_AUTHS_DH]++;
-	if (!rc)
-		exchange.keys(ask.dh, *answer);
-	return rc;
+	if (w_.fault(100))
+		return -ENOMEM;
+	exchange.keys(dh, answer);
+	memcpy(public_value, answer.public_value, dh.octets);
+	return 0;
 }
 
-int endpoint::proofs(const rpcrdma_auth_request &ask,
+/* Compute the shared secret. The device of some ends refuses. */
+int endpoint::share(const rpcrdma_auth_dh &dh, u8 *shared)
+{
+	due_[RPCRDMA_COUNT_AUTHS_DH]++;
+	if (!exchange.secret)
+		w_.complain(std::string(name) + ": has no private value");
+	if (forgets(11))
+		return -EIO;
+	exchange.share(dh, shared);
+	return 0;
+}
+
+/* Answer a request for the secret, or for proofs. */
+int endpoint::answer(const rpcrdma_auth_request &ask,
 		     rpcrdma_auth_answer *answer)
 {
-	const int rc = secret(ask, false);
+	const int rc = secret(ask);
 
-	due_[RPCRDMA_COUNT_AUTHS_DH] += ask.dh.group != RPCRDMA_AUTH_NO_GROUP;
+	if (ask.what != RPCRDMA_AUTH_ASK_PROOFS)
+		return rc;
+	if (exchange.secret)
+		w_.complain(std::string(name) +
+			    ": keeps a private value that it does not need");
 	for (u32 i = 0; !rc && i < 2; i++)
 		engine_test::stand_in(std::to_string(params.secret),
 				      ask.input[i], ask.mac_octets,
 				      answer->proof[i],
-				      exchange.shared(ask.dh));
+				      exchange.more(ask.dh, answer->shared));
 	return rc;
+}
+
+/* Each other status of an answer is a statement about a secret. */
+void endpoint::auth_answered(int status)
+{
+	if (status && status != -ENOKEY && status != -ENOMEM &&
+	    status != -EOPNOTSUPP)
+		w_.complain(std::string(name) +
+			    ": a failed computation is blamed on the secret");
 }
 
 /*
@@ -231,26 +260,31 @@ void rpcrdma_port_auth(struct rpcrdma_ep_core *core)
 }
 
 int rpcrdma_port_auth_secret(struct rpcrdma_ep_core *core,
-			     const struct rpcrdma_auth_request *req)
-{
-	return of(core).secret(*req, false);
-}
-
-int rpcrdma_port_auth_keys(struct rpcrdma_ep_core *core,
-			   const struct rpcrdma_auth_request *req,
-			   struct rpcrdma_auth_answer *answer)
-{
-	return of(core).keys(*req, answer);
-}
-
-int rpcrdma_port_auth_proofs(struct rpcrdma_ep_core *core,
 			     const struct rpcrdma_auth_request *req,
 			     struct rpcrdma_auth_answer *answer)
 {
-	return of(core).proofs(*req, answer);
+	return of(core).answer(*req, answer);
 }
 
-void rpcrdma_port_auth_answered(struct rpcrdma_ep_core *,
-				const struct rpcrdma_auth_request *, int)
+int rpcrdma_port_auth_keys(struct rpcrdma_ep_core *core,
+			   const struct rpcrdma_auth_dh *dh, u8 *public_value)
 {
+	return of(core).keys(*dh, public_value);
+}
+
+int rpcrdma_port_auth_shared(struct rpcrdma_ep_core *core,
+			     const struct rpcrdma_auth_dh *dh, u8 *shared)
+{
+	return of(core).share(*dh, shared);
+}
+
+void rpcrdma_port_auth_forget(struct rpcrdma_ep_core *core)
+{
+	of(core).exchange.secret = 0;
+}
+
+void rpcrdma_port_auth_answered(struct rpcrdma_ep_core *core,
+				const struct rpcrdma_auth_request *, int status)
+{
+	of(core).auth_answered(status);
 }

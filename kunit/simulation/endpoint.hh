@@ -367,10 +367,12 @@ public:
 	int identity(enum rpcrdma_auth_source source, char *identity);
 	rpcrdma_hostauth *new_auth(bool dh, rpcrdma_auth_host *host);
 	void auth_asked();
-	int secret(const rpcrdma_auth_request &ask, bool keys);
-	int keys(const rpcrdma_auth_request &ask, rpcrdma_auth_answer *answer);
-	int proofs(const rpcrdma_auth_request &ask,
+	int secret(const rpcrdma_auth_request &ask);
+	int keys(const rpcrdma_auth_dh &dh, u8 *public_value);
+	int share(const rpcrdma_auth_dh &dh, u8 *shared);
+	int answer(const rpcrdma_auth_request &ask,
 		   rpcrdma_auth_answer *answer);
+	void auth_answered(int status);
 	void opened();
 	void version_refused();
 	void wake();

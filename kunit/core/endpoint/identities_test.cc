@@ -55,7 +55,8 @@ const char *rpcrdma_port_auth_keep(rpcrdma_ep_core *, const char *identity)
 	return the_keyring->memory ? the_keyring->kept.c_str() : nullptr;
 }
 
-int rpcrdma_port_auth_secret(rpcrdma_ep_core *, const rpcrdma_auth_request *req)
+int rpcrdma_port_auth_secret(rpcrdma_ep_core *, const rpcrdma_auth_request *req,
+			     rpcrdma_auth_answer *)
 {
 	EXPECT_EQ(req->what, RPCRDMA_AUTH_ASK_SECRET);
 	the_keyring->secret_of = req->identity;

@@ -78,42 +78,52 @@ rpcrdma_port_auth_alloc(struct rpcrdma_ep_core *core, bool dh,
 void rpcrdma_port_auth(struct rpcrdma_ep_core *core);
 
 /**
- * rpcrdma_port_auth_secret - look up the secret for @req->identity
+ * rpcrdma_port_auth_secret - look up the secret for @req->identity, and compute both HMACs
+ *	with it for RPCRDMA_AUTH_ASK_PROOFS
  * @core: connection
  * @req: request
+ * @answer: has the shared secret if @req is in a group; returns the proofs. NULL if none
+ *	are requested.
  *
  * Context: no lock held.
  * Return: the status of an answer.
  */
 int rpcrdma_port_auth_secret(struct rpcrdma_ep_core *core,
-			     const struct rpcrdma_auth_request *req);
-
-/**
- * rpcrdma_port_auth_keys - begin a Diffie-Hellman exchange, see RPCRDMA_AUTH_ASK_KEYS
- * @core: connection
- * @req: request
- * @answer: returns the public value
- *
- * Context: no lock held.
- * Return: the status of an answer.
- */
-int rpcrdma_port_auth_keys(struct rpcrdma_ep_core *core,
-			   const struct rpcrdma_auth_request *req,
-			   struct rpcrdma_auth_answer *answer);
-
-/**
- * rpcrdma_port_auth_proofs - compute both HMACs, see RPCRDMA_AUTH_ASK_PROOFS
- * @core: connection
- * @req: request
- * @answer: returns the proofs
- *
- * The host then needs what it has allocated for Diffie-Hellman no longer.
- * Context: no lock held.
- * Return: the status of an answer.
- */
-int rpcrdma_port_auth_proofs(struct rpcrdma_ep_core *core,
 			     const struct rpcrdma_auth_request *req,
 			     struct rpcrdma_auth_answer *answer);
+
+/**
+ * rpcrdma_port_auth_keys - generate a private value, keep it, and compute its public value
+ * @core: connection, whose handshake was allocated with Diffie-Hellman
+ * @dh: exchange
+ * @public_value: returns the public value
+ *
+ * Context: no lock held.
+ * Return: 0 or a negative errno.
+ */
+int rpcrdma_port_auth_keys(struct rpcrdma_ep_core *core,
+			   const struct rpcrdma_auth_dh *dh, u8 *public_value);
+
+/**
+ * rpcrdma_port_auth_shared - compute the shared secret with the private value
+ * @core: connection
+ * @dh: exchange
+ * @shared: returns the shared secret
+ *
+ * Context: no lock held.
+ * Return: 0 or a negative errno.
+ */
+int rpcrdma_port_auth_shared(struct rpcrdma_ep_core *core,
+			     const struct rpcrdma_auth_dh *dh, u8 *shared);
+
+/**
+ * rpcrdma_port_auth_forget - zero the private value, and free what the host has allocated
+ *	for Diffie-Hellman, if anything
+ * @core: connection
+ *
+ * Context: no lock held.
+ */
+void rpcrdma_port_auth_forget(struct rpcrdma_ep_core *core);
 
 /**
  * rpcrdma_port_auth_answered - trace an answer

@@ -18,8 +18,7 @@
  *
  * The handshake and the expected identity are freed with the endpoint. A secret is not
  * copied, except to the transform of its HMAC, where it is overwritten after use.
- * Proofs and shared secrets are zeroed when they are no longer needed. The work item
- * has a reference to the endpoint, and holds off the teardown.
+ * The core zeroes proofs and shared secrets after use. The work item has a reference to the endpoint, and holds off the teardown.
  *
  * Errors
  *
@@ -152,11 +151,9 @@ static struct key *rpcrdma_auth_key(struct net *net, struct key_type *type,
 	return key;
 }
 
-/* Find the secret for @req->identity, and compute HMACs with it if asked to. Sleeps. */
-static int rpcrdma_auth_secret(const struct rpcrdma_ep *ep,
-			       const struct rpcrdma_auth_request *req,
-			       const u8 *shared,
-			       struct rpcrdma_auth_answer *answer)
+int rpcrdma_port_auth_secret(struct rpcrdma_ep_core *core,
+			     const struct rpcrdma_auth_request *req,
+			     struct rpcrdma_auth_answer *answer)
 {
 	char name[sizeof(RPCRDMA_AUTH_PREFIX) + RPCRDMA_AUTH_MAX_IDENTITY];
 	const struct user_key_payload *secret;
@@ -164,7 +161,7 @@ static int rpcrdma_auth_secret(const struct rpcrdma_ep *ep,
 	int rc;
 
 	snprintf(name, sizeof(name), RPCRDMA_AUTH_PREFIX "%s", req->identity);
-	key = rpcrdma_auth_key(ep->net, &key_type_logon, name);
+	key = rpcrdma_auth_key(rpcrdma_ep_of(core)->net, &key_type_logon, name);
 	if (IS_ERR(key))
 		return PTR_ERR(key);
 	down_read(&key->sem);
@@ -179,7 +176,7 @@ static int rpcrdma_auth_secret(const struct rpcrdma_ep *ep,
 	}
 	if (!rc && req->what == RPCRDMA_AUTH_ASK_PROOFS)
 		rc = rpcrdma_algs_proofs(req, secret->data, secret->datalen,
-					 shared, answer);
+					 answer);
 	up_read(&key->sem);
 	key_put(key);
 	return rc;
@@ -229,10 +226,9 @@ static int rpcrdma_auth_named(struct net *net, const char *name, char *identity)
 	return -ENOKEY;
 }
 
-static int rpcrdma_auth_secret(const struct rpcrdma_ep *ep,
-			       const struct rpcrdma_auth_request *req,
-			       const u8 *shared,
-			       struct rpcrdma_auth_answer *answer)
+int rpcrdma_port_auth_secret(struct rpcrdma_ep_core *core,
+			     const struct rpcrdma_auth_request *req,
+			     struct rpcrdma_auth_answer *answer)
 {
 	return -EOPNOTSUPP;
 }
@@ -298,41 +294,6 @@ bool rpcrdma_auth_is_expected(struct net *net,
 }
 
 /* ---- The handshake of a connection ---- */
-
-int rpcrdma_port_auth_secret(struct rpcrdma_ep_core *core,
-			     const struct rpcrdma_auth_request *req)
-{
-	return rpcrdma_auth_secret(rpcrdma_ep_of(core), req, NULL, NULL);
-}
-
-int rpcrdma_port_auth_keys(struct rpcrdma_ep_core *core,
-			   const struct rpcrdma_auth_request *req,
-			   struct rpcrdma_auth_answer *answer)
-{
-	return rpcrdma_dh_keys(rpcrdma_ep_of(core), &req->dh,
-			       answer->public_value);
-}
-
-int rpcrdma_port_auth_proofs(struct rpcrdma_ep_core *core,
-			     const struct rpcrdma_auth_request *req,
-			     struct rpcrdma_auth_answer *answer)
-{
-	struct rpcrdma_ep *ep = rpcrdma_ep_of(core);
-	u8 *shared;
-	int rc = -ENOMEM;
-
-	if (!req->dh.group) {
-		rpcrdma_dh_free(ep);
-		return rpcrdma_auth_secret(ep, req, NULL, answer);
-	}
-	shared = kmalloc(req->dh.octets, GFP_NOFS);
-	if (shared)
-		rc = rpcrdma_dh_shared(ep, &req->dh, shared);
-	if (!rc)
-		rc = rpcrdma_auth_secret(ep, req, shared, answer);
-	kfree_sensitive(shared);
-	return rc;
-}
 
 void rpcrdma_port_auth_answered(struct rpcrdma_ep_core *core,
 				const struct rpcrdma_auth_request *req,

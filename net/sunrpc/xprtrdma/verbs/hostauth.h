@@ -32,21 +32,6 @@ void rpcrdma_dh_exit(void);
  */
 int rpcrdma_dh_prepare(struct rpcrdma_ep *ep);
 
-/*
- * Generate a private value of @ep and its public value. Sleeps; the caller has set the
- * flag for allocations without file systems, and rpcrdma_dh_prepare() has returned 1.
- * Return: 0, -ENOMEM or -EOPNOTSUPP.
- */
-int rpcrdma_dh_keys(struct rpcrdma_ep *ep, const struct rpcrdma_auth_dh *dh,
-		    u8 *public_value);
-
-/*
- * Compute the shared secret, in the context of rpcrdma_dh_keys(), and free the
- * algorithm with the private value.
- */
-int rpcrdma_dh_shared(struct rpcrdma_ep *ep, const struct rpcrdma_auth_dh *dh,
-		      u8 *shared);
-
 /* Free the algorithm and its private value, if @ep has them. */
 void rpcrdma_dh_free(struct rpcrdma_ep *ep);
 
@@ -67,12 +52,12 @@ u32 rpcrdma_algs_hashes(void);
 /* Module end, before the keys' type is unregistered. Sleeps. */
 void rpcrdma_algs_exit(void);
 /*
- * Compute both HMACs of @req with @secret of @octets bytes. @shared: the shared secret of a
- * Diffie-Hellman exchange, or NULL. Sleeps, briefly.
+ * Compute both HMACs of @req with @secret of @octets bytes, and with the shared secret in
+ * @answer if @req is in a group. Sleeps, briefly.
  * Return: 0 or -EOPNOTSUPP. A failure says nothing about the secret.
  */
 int rpcrdma_algs_proofs(const struct rpcrdma_auth_request *req,
 			const void *secret, unsigned int octets,
-			const u8 *shared, struct rpcrdma_auth_answer *answer);
+			struct rpcrdma_auth_answer *answer);
 
 #endif /* RPCRDMA_VERBS_HOSTAUTH_H */

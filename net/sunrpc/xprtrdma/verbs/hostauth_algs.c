@@ -177,7 +177,7 @@ static int rpcrdma_auth_digest(struct crypto_shash *tfm,
 
 int rpcrdma_algs_proofs(const struct rpcrdma_auth_request *req,
 			const void *secret, unsigned int octets,
-			const u8 *shared, struct rpcrdma_auth_answer *answer)
+			struct rpcrdma_auth_answer *answer)
 {
 	static const u8 no_secret[RPCRDMA_AUTH_MIN_SECRET];
 	/* Pairs with rpcrdma_hmac_find(). */
@@ -190,8 +190,8 @@ int rpcrdma_algs_proofs(const struct rpcrdma_auth_request *req,
 	mutex_lock(&rpcrdma_hmac_mutex);
 	rc = crypto_shash_setkey(tfm, secret, octets);
 	for (i = 0; !rc && i < ARRAY_SIZE(answer->proof); i++)
-		rc = rpcrdma_auth_digest(tfm, req, req->input[i], shared,
-					 answer->proof[i]);
+		rc = rpcrdma_auth_digest(tfm, req, req->input[i],
+					 answer->shared, answer->proof[i]);
 	/* The transform keeps nothing of the secret. */
 	if (crypto_shash_setkey(tfm, no_secret, sizeof(no_secret)))
 		rc = -EOPNOTSUPP;

@@ -12,15 +12,15 @@
  * Memory
  *
  * Each handshake that may use a group has a separate transform, which has the private
- * value from rpcrdma_dh_keys() on. It is freed, and the value zeroed, once the shared
- * secret is computed or turns out not to be needed, or with the endpoint. Copies of the
+ * value from rpcrdma_port_auth_keys() on. It is freed, and the value zeroed, when the core
+ * needs it no longer, or with the endpoint. Copies of the
  * value are zeroed at once. Memory reclaim may wait for the connection, so that no
  * allocation of a handshake enters a file system.
  *
  * Errors
  *
- * Without the algorithm, handshakes use no group; that is logged once. Any failure of a
- * computation but -ENOMEM is -EOPNOTSUPP: it says nothing about the secret.
+ * Without the algorithm, handshakes use no group; that is logged once. The core has the
+ * consequences of a computation that fails.
  *
  * Locking
  *
@@ -185,38 +185,31 @@ static int rpcrdma_dh_power(struct crypto_kpp *tfm, const u8 *base, u8 *power,
 	return rc;
 }
 
-/* A failure says nothing about the secret. */
-static int rpcrdma_dh_status(int rc)
+int rpcrdma_port_auth_keys(struct rpcrdma_ep_core *core,
+			   const struct rpcrdma_auth_dh *dh, u8 *public_value)
 {
-	return !rc || rc == -ENOMEM ? rc : -EOPNOTSUPP;
-}
-
-int rpcrdma_dh_keys(struct rpcrdma_ep *ep, const struct rpcrdma_auth_dh *dh,
-		    u8 *public_value)
-{
+	struct crypto_kpp *tfm = rpcrdma_ep_of(core)->auth_private;
 	u8 private[RPCRDMA_AUTH_MAX_PRIVATE];
 	int rc;
 
 	if (!RPCRDMA_KPP)
 		return -EOPNOTSUPP;
 	get_random_bytes(private, dh->private_octets);
-	rc = rpcrdma_dh_set(ep->auth_private, dh, private);
+	rc = rpcrdma_dh_set(tfm, dh, private);
 	memzero_explicit(private, sizeof(private));
-	if (!rc)
-		rc = rpcrdma_dh_power(ep->auth_private, NULL, public_value,
-				      dh->octets);
-	return rpcrdma_dh_status(rc);
+	return rc ?: rpcrdma_dh_power(tfm, NULL, public_value, dh->octets);
 }
 
-int rpcrdma_dh_shared(struct rpcrdma_ep *ep, const struct rpcrdma_auth_dh *dh,
-		      u8 *shared)
+int rpcrdma_port_auth_shared(struct rpcrdma_ep_core *core,
+			     const struct rpcrdma_auth_dh *dh, u8 *shared)
 {
-	int rc;
-
 	if (!RPCRDMA_KPP)
 		return -EOPNOTSUPP;
-	rc = rpcrdma_dh_power(ep->auth_private, dh->peer_public, shared,
-			      dh->octets);
-	rpcrdma_dh_free(ep);
-	return rpcrdma_dh_status(rc);
+	return rpcrdma_dh_power(rpcrdma_ep_of(core)->auth_private,
+				dh->peer_public, shared, dh->octets);
+}
+
+void rpcrdma_port_auth_forget(struct rpcrdma_ep_core *core)
+{
+	rpcrdma_dh_free(rpcrdma_ep_of(core));
 }

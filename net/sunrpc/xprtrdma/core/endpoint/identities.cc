@@ -116,6 +116,28 @@ bool prepare(rpcrdma_ep_core *core, const char *own)
 	return true;
 }
 
+/* Return the status of a computation in a group, which says nothing about the secret. */
+int computed(int rc)
+{
+	return !rc || rc == -E_NOMEM ? rc : -E_OPNOTSUPP;
+}
+
+/*
+ * Compute both HMACs, in a group after the shared secret. The private value is not needed
+ * after that, nor if the ends have no group in common. Return the status of the answer.
+ */
+int prove(rpcrdma_ep_core *core, const rpcrdma_auth_request *req,
+	  rpcrdma_auth_answer *answer)
+{
+	int rc = 0;
+
+	if (req->dh.group)
+		rc = computed(rpcrdma_port_auth_shared(core, &req->dh,
+						       answer->shared));
+	rpcrdma_port_auth_forget(core);
+	return rc ? rc : rpcrdma_port_auth_secret(core, req, answer);
+}
+
 /* Return the status of the answer to @req. */
 int compute(rpcrdma_ep_core *core, const rpcrdma_auth_request *req,
 	    rpcrdma_auth_answer *answer)
@@ -124,11 +146,12 @@ int compute(rpcrdma_ep_core *core, const rpcrdma_auth_request *req,
 		rpcrdma_port_count(core, RPCRDMA_COUNT_AUTHS_DH);
 	switch (req->what) {
 	case RPCRDMA_AUTH_ASK_SECRET:
-		return rpcrdma_port_auth_secret(core, req);
+		return rpcrdma_port_auth_secret(core, req, answer);
 	case RPCRDMA_AUTH_ASK_KEYS:
-		return rpcrdma_port_auth_keys(core, req, answer);
+		return computed(rpcrdma_port_auth_keys(core, &req->dh,
+						       answer->public_value));
 	default:
-		return rpcrdma_port_auth_proofs(core, req, answer);
+		return prove(core, req, answer);
 	}
 }
 
@@ -177,7 +200,7 @@ int begin_auth(rpcrdma_ep_core *core)
 	}
 	req.what = RPCRDMA_AUTH_ASK_SECRET;
 	req.identity = own;
-	rc = rpcrdma_port_auth_secret(core, &req);
+	rc = rpcrdma_port_auth_secret(core, &req, nullptr);
 	if (rc)
 		return rc == -E_NOMEM ? rc : 0;
 	return prepare(core, own) ? 0 : -E_NOMEM;
