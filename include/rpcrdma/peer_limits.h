@@ -24,8 +24,10 @@ struct rpcrdma_peer_limits {
 	u64 reply_until; /* seconds; after that the limit expires */
 	u64 writes_until;
 	u64 parts_until;
+	u64 lost_until;	  /* another loss until then limits later Calls */
 	u32 reply_octets; /* the shortest Reply that needed a Reply chunk */
 	u32 reply_max;	  /* the smallest reply_max of such a Call */
+	u32 lost_number;  /* number of the connection of the last loss */
 	u8 any;		  /* a limit may be valid; private to the engine */
 };
 
@@ -68,11 +70,15 @@ void rpcrdma_peer_limits_recall(struct rpcrdma_peer_limits *learned, u64 now,
 				struct rpcrdma_call *call);
 
 /**
- * rpcrdma_peer_limits_lost() - remember, for later Calls, that continued messages were lost
+ * rpcrdma_peer_limits_lost() - remember that a continued Call was lost with its connection
  * @learned: learned limits of the server
  * @now: seconds
+ * @number: number of that connection
+ *
+ * After losses on two connections within half a minute, later Calls are not continued.
  */
-void rpcrdma_peer_limits_lost(struct rpcrdma_peer_limits *learned, u64 now);
+void rpcrdma_peer_limits_lost(struct rpcrdma_peer_limits *learned, u64 now,
+			      u32 number);
 
 #ifdef __cplusplus
 }

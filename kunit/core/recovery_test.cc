@@ -83,7 +83,8 @@ public:
 	}
 
 	/*
-	 * Send the Call as planned, and end its connection without an answer.
+	 * Send the Call as planned, and end its connection without an answer. The
+	 * next one has another number.
 	 */
 	void lose()
 	{
@@ -99,7 +100,8 @@ public:
 		EXPECT_LT(rpcrdma_xact_begin(&x, &e->conn), 0);
 		EXPECT_EQ(learned.parts_until, 0u);
 		if (rpcrdma_xact_begin(&x, &next) == RPCRDMA_BEGIN_LOST)
-			rpcrdma_peer_limits_lost(&learned, now);
+			rpcrdma_peer_limits_lost(&learned, now, x.conn);
+		e->conn.cfg.number = next.cfg.number;
 	}
 
 	/*
@@ -368,6 +370,8 @@ TEST(PeerLimits, LostContinuedCalls)
 
 	r.call.item_length = 0;
 	r.lose();
+	r.next_rpc(29);
+	r.lose();
 	ASSERT_EQ(r.plan.format, RPCRDMA_CONTINUED);
 	r.next_rpc(1);
 	ASSERT_EQ(r.send(), 0);
@@ -386,11 +390,35 @@ TEST(PeerLimits, LostContinuedCalls)
 	EXPECT_EQ(r.plan.format, RPCRDMA_CONTINUED);
 }
 
+/* A connection that ends once, with any number of Calls, shows nothing. */
+TEST(PeerLimits, ContinuedCallsLostOnce)
+{
+	requester r;
+
+	r.call.item_length = 0;
+	r.lose();
+	rpcrdma_peer_limits_lost(&r.learned, r.now, r.e->conn.cfg.number - 1);
+	r.next_rpc(1);
+	ASSERT_EQ(r.send(), 0);
+	EXPECT_EQ(r.plan.format, RPCRDMA_CONTINUED);
+	/* The next loss is not soon enough, but the one after that is. */
+	r.next_rpc(29);
+	r.lose();
+	r.next_rpc(1);
+	ASSERT_EQ(r.send(), 0);
+	EXPECT_EQ(r.plan.format, RPCRDMA_CONTINUED);
+	r.lose();
+	r.next_rpc(1);
+	ASSERT_EQ(r.send(), 0);
+	EXPECT_EQ(r.plan.format, RPCRDMA_SPECIAL);
+}
+
 TEST(PeerLimits, CallsThatMustBeContinued)
 {
 	requester r;
 
 	r.call.item_length = 0;
+	r.lose();
 	r.lose();
 	r.call.call_segs = 0;
 	r.next_rpc(1);
@@ -422,6 +450,7 @@ TEST(PeerLimits, Expire)
 					       std::vector<u32>{ 1, 65000 });
 		} else {
 			r.lose();
+			r.lose();
 		}
 		ASSERT_TRUE(rpcrdma_peer_limits_any(&r.learned)) << code;
 		r.next_rpc(299);
@@ -444,6 +473,7 @@ TEST(PeerLimits, OtherLostCalls)
 {
 	requester r;
 
+	r.lose();
 	r.lose();
 	ASSERT_NE(r.plan.format, RPCRDMA_CONTINUED);
 	EXPECT_EQ(r.learned.parts_until, 0u);

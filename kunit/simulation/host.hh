@@ -215,7 +215,7 @@ public:
 	void report(rpc *task, const rpcrdma_actions &s);
 	int reads(rpc *task, endpoint &from, const rpcrdma_recv &rv,
 		  rpcrdma_transfer **t);
-	void lost();
+	void lost(const rpc *task);
 	void reclaim_mrs(rpc *task);
 	void learn(const rpc *task, const rpcrdma_rx &rx,
 		   const rpcrdma_call &call);

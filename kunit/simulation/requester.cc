@@ -271,9 +271,9 @@ void host::copy_call(const rpc *task, const endpoint *on,
 }
 
 /* A continued Call was lost with its connection. */
-void host::lost()
+void host::lost(const rpc *task)
 {
-	rpcrdma_peer_limits_lost(&peer_limits_, w_.now / SECOND);
+	rpcrdma_peer_limits_lost(&peer_limits_, w_.now / SECOND, task->x.conn);
 	remembered_ = true;
 }
 
@@ -339,7 +339,9 @@ using namespace simulation;
 void rpcrdma_port_rpc_lost(struct rpcrdma_ep_core *,
 			   const struct rpcrdma_rpc *called)
 {
-	static_cast<const rpc *>(called)->owner->lost();
+	const auto *task = static_cast<const rpc *>(called);
+
+	task->owner->lost(task);
 }
 
 void rpcrdma_port_rpc_take_back(struct rpcrdma_rpc *called)

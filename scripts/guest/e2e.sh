@@ -164,8 +164,8 @@ work_refused()
 
 # With integrity and privacy, no item may be reduced, so that large messages use the formats for
 # them. rsize and wsize are such that there are thousands of these. A connection may end, see
-# unbroken(). If it had continued Calls, the client avoids them for five minutes, unless the
-# server is mounted again.
+# unbroken(). If two connections with continued Calls end soon after each other, the client
+# avoids such Calls for five minutes, unless the server is mounted again.
 work_bulk()
 {
 	local megs=$1 format=$2 least=$(($1 * 100)) before

@@ -19,7 +19,7 @@ extern "C" {
 /**
  * rpcrdma_port_rpc_lost - remember that a continued Call was lost with its connection
  * @core: connection on which the Call is sent again
- * @rpc: RPC of the Call
+ * @rpc: RPC of the Call; x.conn is the number of the connection that ended
  *
  * The host calls rpcrdma_peer_limits_lost(), under its lock.
  * Context: no lock held.

@@ -233,7 +233,7 @@ void rpcrdma_port_rpc_lost(struct rpcrdma_ep_core *core,
 		rpcrdma_xprt_requester(rpcrdma_req_of(rpc)->rqst.rq_xprt);
 
 	spin_lock(&r->learned_lock);
-	rpcrdma_peer_limits_lost(&r->learned, ktime_get_seconds());
+	rpcrdma_peer_limits_lost(&r->learned, ktime_get_seconds(), rpc->x.conn);
 	spin_unlock(&r->learned_lock);
 }
 

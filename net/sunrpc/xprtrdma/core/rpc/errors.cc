@@ -80,6 +80,8 @@ namespace
 
 /* Seconds for which a peer's refusal is remembered: as long as its versions */
 constexpr u64 LEARNED_SECONDS = 300;
+/* Seconds after a loss in which another one has the same cause: reconnects take up to ten */
+constexpr u64 LOSSES_APART = 30;
 
 /* rpcrdma_peer_limits_any() reads it without the user's lock. */
 void set_any(struct rpcrdma_peer_limits *learned, bool any)
@@ -227,10 +229,21 @@ void rpcrdma_peer_limits_learn(struct rpcrdma_peer_limits *learned, u64 now,
  * and has not executed yet; without memory, it closes the connection. If the client
  * continued them all on the next connection, the server would close that, too. A Call
  * in Read chunks waits at the server until there is memory to read it.
+ *
+ * A connection also ends for other reasons, and seldom twice in a short time: a cable
+ * was cut, or the server dropped a Call with RPCSEC_GSS. A single loss is therefore no
+ * sign of a server without memory. All Calls lost on one connection are one loss.
  */
-void rpcrdma_peer_limits_lost(struct rpcrdma_peer_limits *learned, u64 now)
+void rpcrdma_peer_limits_lost(struct rpcrdma_peer_limits *learned, u64 now,
+			      u32 number)
 {
-	keep(learned, learned->parts_until, now);
+	if (now < learned->lost_until) {
+		if (learned->lost_number == number)
+			return;
+		keep(learned, learned->parts_until, now);
+	}
+	learned->lost_until = now + LOSSES_APART;
+	learned->lost_number = number;
 }
 
 /* If all limits have expired, the next Calls need not check. */
