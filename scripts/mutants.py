@@ -48,6 +48,8 @@ from conformance import read_documents
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 CORE = "net/sunrpc/xprtrdma/core"
 TESTS = "kunit/core"
+# The folder of tests of the endpoint in TESTS
+ENDPOINT = "endpoint"
 FOLDER = "Documentation/conformance/mutants"
 SIMULATION = "kunit/simulation"
 DEFECTS = f"{SIMULATION}/mutants.txt"
@@ -128,14 +130,21 @@ def suite_of(rule):
 
 def suite_sources(root, suite):
     """Return the files with tests of a suite."""
-    has = re.compile(rf"^(TEST|INSTANTIATE_TEST_SUITE_P)\({suite},", re.M)
+    has = re.compile(rf"^(TEST|TEST_F|INSTANTIATE_TEST_SUITE_P)\({suite},", re.M)
     found = []
-    for name in sorted(os.listdir(os.path.join(root, TESTS))):
-        if name.endswith(".cc"):
-            with open(os.path.join(root, TESTS, name), encoding="utf-8") as text:
-                if has.search(text.read()):
-                    found.append(name)
+    for folder in ("", ENDPOINT):
+        for name in sorted(os.listdir(os.path.join(root, TESTS, folder))):
+            if name.endswith(".cc"):
+                with open(os.path.join(root, TESTS, folder, name), encoding="utf-8") as text:
+                    if has.search(text.read()):
+                        found.append(os.path.join(folder, name))
     return found
+
+
+def needs_endpoint(root, mutation):
+    """Return whether the tests of a mutation are those of the endpoint, which have a host."""
+    return mutation.document == SUITES and any(
+        name.startswith(f"{ENDPOINT}/") for rule in mutation.rules for name in suite_sources(root, suite_of(rule)))
 
 
 def read_mutations(root):
@@ -313,6 +322,22 @@ class Build:
                                 "-lgtest", "-lgtest_main", "-lpthread"], capture_output=True, text=True, check=False)
         return built.stderr if built.returncode else None, program
 
+    def with_endpoint(self, texts):
+        """Build a separate program of the endpoint's tests, with a copy of the core and its headers."""
+        tree = os.path.join(self.folder, "endpoint")
+        shutil.rmtree(tree, ignore_errors=True)
+        for part in (INCLUDE, CORE, TESTS):
+            shutil.copytree(os.path.join(self.root, part), os.path.join(tree, part))
+        write(tree, {place(name): text for name, text in texts.items()})
+        core, tests = os.path.join(tree, CORE), os.path.join(tree, TESTS)
+        program = os.path.join(tree, "endpoint_test")
+        built = subprocess.run(["g++", "-std=c++20", "-O0", "-w", "-no-pie", f"-I{os.path.join(tree, INCLUDE)}",
+                                f"-I{tests}", f"-I{core}", "-Wl,--unresolved-symbols=ignore-in-object-files",
+                                "-o", program, os.path.join(core, "endpoint.cc"),
+                                *sorted(glob.glob(os.path.join(glob.escape(tests), ENDPOINT, "*_test.cc"))),
+                                "-lgtest", "-lgtest_main", "-lpthread"], capture_output=True, text=True, check=False)
+        return built.stderr if built.returncode else None, program
+
     def run(self, names, program=None):
         """Return whether one of these tests fails."""
         try:
@@ -339,7 +364,10 @@ def try_all(root, mutations):
         if mutation.reason or errors:
             continue
         program = None
-        if any(name.startswith(f"{INCLUDE}/") for name in texts):
+        if needs_endpoint(root, mutation):
+            complaint, program = build.with_endpoint(texts)
+            texts = {}
+        elif any(name.startswith(f"{INCLUDE}/") for name in texts):
             complaint, program = build.with_header(texts, suite_of(mutation.rules[0]))
             texts = {}
         else:
