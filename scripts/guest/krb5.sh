@@ -60,13 +60,26 @@ krb5_up()
 
 	modprobe -q rpcsec_gss_krb5 || true
 	mkdir -p /run/rpc_pipefs
-	rpc.svcgssd
-	rpc.gssd
-	wait_for 20 pidof rpc.gssd rpc.svcgssd >/dev/null
+	# In the foreground they write to these files. Nothing listens to syslog.
+	setsid rpc.svcgssd -f -vvv >$RUN/svcgssd.log 2>&1 </dev/null &
+	setsid rpc.gssd -f -vvv >$RUN/gssd.log 2>&1 </dev/null &
+	# Until a daemon has opened its pipe, the kernel refuses a context at once.
+	wait_for 60 krb5_has_open rpc.svcgssd /net/rpc/auth.rpcsec.init/channel
+	wait_for 60 krb5_has_open rpc.gssd /gssd/clntXX/gssd
 	echo "$EXPORT *(rw,async,no_root_squash,no_subtree_check,fsid=0,insecure,sec=sys:krb5:krb5i:krb5p)" \
 		>/etc/exports.d/guest.exports
 	exportfs -ra
 }
+
+# Return true if the program $1 has a file open whose name ends with $2.
+krb5_has_open()
+{
+	local pid
+	pid=$(pidof -s $1) && find /proc/$pid/fd -lname "*$2" | grep -q .
+}
+
+# Show the last messages of the daemons, which tell why a context was refused.
+krb5_messages() { tail -n 40 $RUN/gssd.log $RUN/svcgssd.log; }
 
 # Stop the daemons before later tests: with them a client of NFSv4.0
 # identifies itself by Kerberos even if the mount does not ask for it.
