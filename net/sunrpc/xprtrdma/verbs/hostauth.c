@@ -18,7 +18,8 @@
  *
  * The handshake and the expected identity are freed with the endpoint. A secret is not
  * copied, except to the transform of its HMAC, where it is overwritten after use.
- * The core zeroes proofs and shared secrets after use. The work item has a reference to the endpoint, and holds off the teardown.
+ * The core zeroes proofs and shared secrets after use. The work item has a reference to
+ * the endpoint, and holds off the teardown.
  *
  * Errors
  *

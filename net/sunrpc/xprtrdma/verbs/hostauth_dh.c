@@ -19,8 +19,8 @@
  *
  * Errors
  *
- * Without the algorithm, handshakes use no group; that is logged once. The core has the
- * consequences of a computation that fails.
+ * Without the algorithm, handshakes use no group; that is logged once. The core decides
+ * what follows from a failed computation.
  *
  * Locking
  *
