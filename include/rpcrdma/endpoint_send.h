@@ -113,7 +113,10 @@ struct rpcrdma_ep_core {
 	u8			*control_bufs;	/* one allocation, the host's */
 	u64			control_addr;
 	u32			todo;		/* RPCRDMA_TODO_* */
+	/* attempts to get a buffer for a message that waits for one; 0: none waits */
+	u32			buffer_tries;
 	bool			stall_watched;	/* the stall timer is armed */
+	bool			buffer_watched;	/* it is armed for the next attempt */
 	/* the timer for exposed Replies is armed, or its expiry is being handled */
 	bool			overdue_watched;
 	/* Receives, see endpoint_receive.h */
@@ -225,8 +228,9 @@ void rpcrdma_core_events(struct rpcrdma_ep_core *core, u32 events);
  * rpcrdma_core_stall_expired() - handle the end of the stall timer
  * @core: connection
  *
- * The connection is closed if the window has been closed for too long.
- * Context: no lock held.
+ * The connection is closed if the window has been closed for too long. A buffer may be
+ * allocated for a message that waits for one.
+ * Context: no lock held; may sleep. The teardown waits for it.
  */
 void rpcrdma_core_stall_expired(struct rpcrdma_ep_core *core);
 

@@ -266,6 +266,16 @@ enum rpcrdma_sq_action rpcrdma_sq_next(const struct rpcrdma_conn *conn,
 				       const struct rpcrdma_sq_first *first);
 
 /**
+ * rpcrdma_sq_defer() - take back the last action, because no buffer is free
+ * @sq: Send Queue
+ * @first: as for rpcrdma_sq_next() if it was a queued message; null: a control message
+ *
+ * The message waits. Its context was released already.
+ */
+void rpcrdma_sq_defer(struct rpcrdma_sq *sq,
+		      const struct rpcrdma_sq_first *first);
+
+/**
  * rpcrdma_sq_has_waiters() - check if anything may be waiting for slots or contexts
  * @sq: Send Queue
  *

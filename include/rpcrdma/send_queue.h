@@ -107,6 +107,18 @@ static inline void rpcrdma_sq_enqueue_message(struct rpcrdma_sq *sq)
 }
 
 /**
+ * rpcrdma_sq_dequeue_message() - take back rpcrdma_sq_enqueue_message()
+ * @sq: Send Queue
+ *
+ * Private to the core.
+ */
+static inline void rpcrdma_sq_dequeue_message(struct rpcrdma_sq *sq)
+{
+	if (!--sq->messages)
+		sq->reply_reserve = sq->reserve;
+}
+
+/**
  * rpcrdma_sq_fits() - check if @nr_wrs Work Requests can ever be posted at once
  * @sq: Send Queue
  * @nr_wrs: number of Work Requests

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Continued messages, and what becomes of them if memory for buffers is short */
+#include <cerrno>
+
 #include "endpoint/endpoint.hh"
 #include "fixture.hh"
 
@@ -67,6 +69,44 @@ protected:
 		return parts;
 	}
 
+	/* Begin to send a continued Call of LONG bytes. Return 0 or a negative errno. */
+	int begin(rpcrdma_stream &st)
+	{
+		list_head mrs;
+
+		rpcrdma::list_init(&mrs);
+		payload.assign(LONG, 1);
+		st = {};
+		rpcrdma_core_stream_init(&st, RPCRDMA_KIND_CALL, XID,
+					 payload.data(), LONG, &lists);
+		return rpcrdma_core_send_continued_call(core.get(), &st, &mrs,
+							nullptr);
+	}
+
+	/* The oldest posted Send completes. */
+	void complete()
+	{
+		list_head done_list;
+
+		rpcrdma::list_init(&done_list);
+		rpcrdma_core_reap(core.get(), core->inflight, &done_list);
+		EXPECT_EQ(freed(), 0u);
+	}
+
+	/* Return the number of posted Sends. */
+	u32 in_flight() const
+	{
+		u32 nr = 0;
+
+		for (const rpcrdma_work *w = core->inflight; w; w = w->next)
+			nr++;
+		return nr;
+	}
+
+	/* More than the buffers of all control messages hold */
+	static constexpr u32 LONG = RPCRDMA_CONTROL_BUFS + 2000;
+
+	std::vector<u8> payload;
 	rpcrdma_lists lists;
 };
 
@@ -113,6 +153,112 @@ TEST_F(EndpointContinued, WithoutMemoryTheMessagesAreAsShortAsControlMessages)
 
 	ASSERT_EQ(parts.size(), 11u);
 	EXPECT_EQ(parts[0], RPCRDMA_SMALL_SEND - HEADER);
+}
+
+/*
+ * There is no memory, and all buffers are in use, for example by Calls that are being
+ * executed. The connection is not lost: an allocation that may sleep succeeds later.
+ */
+TEST_F(EndpointContinued, TheNextMessageWaitsForABuffer)
+{
+	rpcrdma_stream st;
+
+	port.largest = 0;
+	ASSERT_EQ(begin(st), 0);
+	EXPECT_EQ(in_flight(), u32{ RPCRDMA_CONTROL_SENDS });
+	EXPECT_EQ(core->sq.messages, 1u);
+	EXPECT_EQ(core->sq.contexts, u32{ SENDS });
+	EXPECT_EQ(core->todo, 0u);
+	EXPECT_EQ(port.closing, nullptr);
+	EXPECT_EQ(port.stall_ms, 100u);
+
+	port.largest = PAGE;
+	expire();
+	EXPECT_EQ(st.sent, st.len);
+	EXPECT_EQ(core->sq.messages, 0u);
+	EXPECT_EQ(port.stall_ms, 0u);
+	EXPECT_EQ(port.closing, nullptr);
+}
+
+/* A buffer that becomes free is used at once. */
+TEST_F(EndpointContinued, TheNextMessageGetsTheBufferThatIsReleased)
+{
+	rpcrdma_stream st;
+
+	port.largest = 0;
+	ASSERT_EQ(begin(st), 0);
+	while (st.sent < st.len) {
+		const u32 sent = st.sent;
+
+		complete();
+		ASSERT_GT(st.sent, sent);
+	}
+	EXPECT_EQ(core->sq.messages, 0u);
+	/* The timer has nothing to do. */
+	EXPECT_EQ(port.stall_ms, 100u);
+	expire();
+	EXPECT_EQ(port.stall_ms, 0u);
+	EXPECT_EQ(port.closing, nullptr);
+}
+
+/* The wait for a buffer ends. */
+TEST_F(EndpointContinued, WithoutMemoryForAMinuteTheConnectionIsClosed)
+{
+	const u32 begun = port.now;
+	rpcrdma_stream st;
+
+	port.largest = 0;
+	ASSERT_EQ(begin(st), 0);
+	for (u32 i = 0; !port.closing && i < 10000; i++) {
+		ASSERT_NE(port.stall_ms, 0u);
+		expire();
+	}
+	EXPECT_STREQ(port.closing, "no memory for a message to send");
+	EXPECT_EQ(port.now - begun, 60000u);
+}
+
+/* A control message waits, too, for a buffer that a Call has. */
+TEST_F(EndpointContinued, AControlMessageWaitsForABuffer)
+{
+	std::vector<rpcrdma_send *> held;
+
+	port.largest = 0;
+	for (u32 i = 0; i < RPCRDMA_CONTROL_SENDS + 1; i++)
+		held.push_back(rpcrdma_core_send_get(core.get()));
+	send_done(1);
+	EXPECT_EQ(port.posted, 0u);
+	EXPECT_EQ(port.closing, nullptr);
+	EXPECT_EQ(port.stall_ms, 100u);
+	rpcrdma_core_send_put(held.back());
+	EXPECT_EQ(port.posted, 1u);
+
+	send_done(2);
+	EXPECT_EQ(port.posted, 1u);
+	port.largest = PAGE;
+	expire();
+	EXPECT_EQ(port.posted, 2u);
+	EXPECT_EQ(port.closing, nullptr);
+}
+
+/* A Call for whose first message there is no buffer is refused, and nothing waits. */
+TEST_F(EndpointContinued, ACallThatCannotBeginIsRefused)
+{
+	rpcrdma_stream st;
+
+	port.largest = 0;
+	for (u32 i = 0; i < RPCRDMA_CONTROL_SENDS + 1; i++)
+		ASSERT_NE(rpcrdma_core_send_get(core.get()), nullptr);
+
+	const u32 contexts = core->sq.contexts;
+
+	EXPECT_EQ(begin(st), -ENOMEM);
+	EXPECT_EQ(st.sent, 0u);
+	EXPECT_EQ(core->sq.messages, 0u);
+	EXPECT_EQ(core->sq.contexts, contexts);
+	EXPECT_EQ(core->todo, 0u);
+	EXPECT_EQ(in_flight(), 0u);
+	EXPECT_EQ(port.stall_ms, 0u);
+	EXPECT_EQ(port.closing, nullptr);
 }
 
 } // namespace

@@ -11,7 +11,8 @@
  *
  * The starvation timer is armed only when messages wait, or when a continued Call was
  * dropped. In the first case the connection is closed if the peer grants too few
- * credits for too long, in the second case always.
+ * credits for too long, or if there is no memory for a buffer for too long; in the second
+ * case always.
  *
  * Memory
  *
@@ -52,8 +53,11 @@ void rpcrdma_stall_expired(struct work_struct *work)
 {
 	struct rpcrdma_ep *ep = container_of(to_delayed_work(work),
 					     struct rpcrdma_ep, stall_timer);
+	/* Memory reclaim may wait for a message that waits for a buffer. */
+	unsigned int flags = rpcrdma_ep_memalloc_begin(ep);
 
 	rpcrdma_core_stall_expired(&ep->core);
+	rpcrdma_memalloc_end(flags);
 }
 
 /* ---- Posting ---- */

@@ -23,10 +23,11 @@
  * Errors
  *
  * A Call that cannot begin is refused with an errno, and the caller keeps the stream.
- * If memory is short, the messages of a stream are shorter. If the next one gets no
- * buffer at all, or is refused by the device, the connection is closed, because the peer
- * waits for the rest of a message that it has begun to receive. The connection is closed,
- * too, if a Reply needs more Work Requests than the Send Queue has.
+ * If memory is short, the messages of a stream are shorter. If not even the first one of
+ * a Call gets a buffer, the Call is refused. Later messages wait for a buffer (post.cc). If
+ * the device refuses one, the connection is closed, because the peer waits for the rest of a
+ * message that it has begun to receive. The connection is closed, too, if a Reply needs more
+ * Work Requests than the Send Queue has.
  *
  * Locking
  *
@@ -95,28 +96,20 @@ rpcrdma_send *begin_part(rpcrdma_ep_core *core, const rpcrdma_stream *st,
 		release_send(core, s);
 		return nullptr;
 	}
+	core->buffer_tries = 0;
 	/* The account has counted it as the last one, but another one follows. */
 	if (part->more && !next_part(core, st).more) [[unlikely]]
 		rpcrdma_sq_enqueue_message(&core->sq);
 	return s;
 }
 
-} // namespace
-
-bool post_part(rpcrdma_ep_core *core, rpcrdma_stream *st, const list_head *mrs)
+/*
+ * Build the next message @part of @st in @s, and post it; with the first one, the
+ * registrations of @mrs. Return false if the device refused it: the connection ends.
+ */
+bool build_part(rpcrdma_ep_core *core, rpcrdma_stream *st, rpcrdma_send *s,
+		const rpcrdma_fragment &part, const list_head *mrs)
 {
-	rpcrdma_fragment part;
-	rpcrdma_send *s = begin_part(core, st, &part);
-
-	if (!s) [[unlikely]] {
-		/*
-		 * The caller closes the connection. The teardown ends the stream with
-		 * the other queued messages.
-		 */
-		list_remove(&st->work.list);
-		list_push_front(&st->work.list, &core->messages);
-		return false;
-	}
 	s->header_len = rpcrdma_encode_rpc(&core->conn, s->buf, s->size,
 					   st->kind, RPCRDMA_CONTINUED, st->xid,
 					   part.more,
@@ -147,6 +140,19 @@ bool post_part(rpcrdma_ep_core *core, rpcrdma_stream *st, const list_head *mrs)
 		list_push_front(&st->work.list, &core->messages);
 	}
 	return post_send(core, s);
+}
+
+} // namespace
+
+enum post_result post_part(rpcrdma_ep_core *core, rpcrdma_stream *st)
+{
+	rpcrdma_fragment part;
+	rpcrdma_send *s = begin_part(core, st, &part);
+
+	if (!s) [[unlikely]]
+		return post_result::NO_BUFFER;
+	return build_part(core, st, s, part, nullptr) ? post_result::OK :
+							post_result::REFUSED;
 }
 
 } // namespace rpcrdma
@@ -192,20 +198,29 @@ int rpcrdma_core_send_continued_call(struct rpcrdma_ep_core *core,
 				     struct rpcrdma_xact *x)
 {
 	const posting under(core);
+	rpcrdma_fragment part;
+	rpcrdma_send *s;
+	bool more;
 	int rc;
 
 	if (!is_open(core)) [[unlikely]]
 		return -E_NOTCONN;
+	more = next_part(core, st).more;
 	rc = call_status(core,
 			 rpcrdma_sq_continued_call(&core->conn, &core->sq,
-						   1 + count_mrs(mrs),
-						   next_part(core, st).more));
+						   1 + count_mrs(mrs), more));
 	if (rc)
 		return rc;
+	s = begin_part(core, st, &part);
+	if (!s) [[unlikely]] {
+		if (more)
+			rpcrdma_sq_dequeue_message(&core->sq);
+		return -E_NOMEM;
+	}
 	expose_mrs(mrs);
 	if (x)
 		rpcrdma_xact_sent(x, &core->conn, true);
-	if (post_part(core, st, mrs))
+	if (build_part(core, st, s, part, mrs))
 		rpcrdma_core_pump(core);
 	else
 		core->todo |= RPCRDMA_TODO_SEND_REFUSED;

@@ -112,11 +112,15 @@ static inline rpcrdma_fragment next_part(const rpcrdma_ep_core *core,
 				     st->len - st->sent, ~0u);
 }
 
-/*
- * Post the next message of @st; with the first one, the registrations of @mrs. Return
- * false if the device refused it, or if memory was short: the connection ends.
- */
-bool post_part(rpcrdma_ep_core *core, rpcrdma_stream *st, const list_head *mrs);
+/* What has become of a message that is built under the lock */
+enum class post_result : u8 {
+	OK,
+	REFUSED,   /* by the device: the connection ends */
+	NO_BUFFER, /* memory is short: it still waits */
+};
+
+/* Post the next message of @st, which is queued. */
+enum post_result post_part(rpcrdma_ep_core *core, rpcrdma_stream *st);
 
 /* Trace that @work waits, if it is still the last in its queue. */
 static inline void trace_queued(rpcrdma_ep_core *core, u32 xid,

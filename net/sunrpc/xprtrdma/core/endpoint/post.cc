@@ -22,10 +22,13 @@
  *
  * A chain that the device refuses stays in core->inflight and is marked: the
  * connection is closed, and the work ends in the teardown like all other. If no buffer
- * can be allocated for a control message, and no free context has one, the connection
- * is closed. If messages wait and the peer grants too few credits for cfg.stall_ms, a
- * minute unless it is set, a timer closes the connection. The timer runs only then,
- * and for a moment after a continued Call was dropped (arrivals.cc).
+ * can be allocated under the lock for a control message or for the next message of a
+ * continued one, and no free context has one, the message waits: the contexts that have
+ * one may be those of Replies that follow it. It is tried again when a context is released,
+ * and every BUFFER_MS, after an allocation that may sleep. If messages wait and the peer
+ * grants too few credits for cfg.stall_ms, a minute unless it is set, a timer closes the
+ * connection; so does a wait for a buffer. The timer runs only then, and for a moment after
+ * a continued Call was dropped (arrivals.cc).
  *
  * Locking
  *
@@ -44,8 +47,12 @@ namespace
 constexpr char REFUSED_SEND[] = "a Send could not be posted";
 constexpr char REFUSED_CALL[] = "a Call could not be posted";
 constexpr char REFUSED_RDMA[] = "RDMA Work Requests could not be posted";
+constexpr char NO_BUFFER[] = "no memory for a message to send";
 constexpr char TOO_LONG[] =
 	"a Reply needs more Work Requests than the Send Queue has";
+
+/* Milliseconds until another attempt to allocate a buffer for a message that waits */
+constexpr u32 BUFFER_MS = 100;
 
 bool post_any(rpcrdma_ep_core *core, rpcrdma_work *work)
 {
@@ -63,30 +70,57 @@ bool post_transfer(rpcrdma_ep_core *core)
 	return post_work<post_any>(core, work);
 }
 
-/* Post a control message. False also means that memory was short. */
-bool post_control(rpcrdma_ep_core *core)
+/* Post a control message. */
+enum post_result post_control(rpcrdma_ep_core *core)
 {
 	rpcrdma_send *s = pop_send_with_room(core, RPCRDMA_SMALL_SEND);
 
 	if (!s) [[unlikely]]
-		return false;
+		return post_result::NO_BUFFER;
+	core->buffer_tries = 0;
 
 	const rpcrdma_control control =
 		rpcrdma_conn_next_control(&core->conn, s->buf, s->size);
 
 	s->len = control.octets;
-	return rpcrdma_core_post_control(core, s, control.inv_handle);
+	return rpcrdma_core_post_control(core, s, control.inv_handle) ?
+		       post_result::OK :
+		       post_result::REFUSED;
 }
 
 /* Post the first queued message, or the next message of its continued sequence. */
-bool post_message(rpcrdma_ep_core *core)
+enum post_result post_message(rpcrdma_ep_core *core)
 {
 	auto *work = list_first<rpcrdma_work>(&core->messages);
 
 	if (work->kind == RPCRDMA_WORK_STREAM)
-		return post_part(core, stream_of(work), nullptr);
+		return post_part(core, stream_of(work));
 	list_remove(&work->list);
-	return post_send(core, send_of(work));
+	return post_send(core, send_of(work)) ? post_result::OK :
+						post_result::REFUSED;
+}
+
+/* Arm the timer for the next attempt to allocate a buffer. */
+void arm_for_buffer(rpcrdma_ep_core *core)
+{
+	core->buffer_tries++;
+	core->buffer_watched = core->stall_watched = true;
+	rpcrdma_port_arm_stall(core, BUFFER_MS);
+}
+
+/*
+ * There is no buffer for a message, which waits. If a continued Call was dropped, the
+ * connection is closed soon.
+ */
+[[gnu::noinline]] void wait_for_buffer(rpcrdma_ep_core *core)
+{
+	if (!is_open(core))
+		core->todo |= RPCRDMA_TODO_SEND_REFUSED;
+	else if (core->buffer_watched)
+		/* Another message got a buffer since the timer was armed. */
+		core->buffer_tries = max_u32(core->buffer_tries, 1);
+	else if (!core->arrivals.dropped)
+		arm_for_buffer(core);
 }
 
 /* Describe the first entries of the queues to the engine. */
@@ -214,19 +248,44 @@ u32 watch_stall(rpcrdma_ep_core *core)
 	return stall.events;
 }
 
+/* Close the connection for lack of memory. Return events. */
+static u32 close_for_memory(rpcrdma_ep_core *core, const char *reason)
+{
+	rpcrdma_conn_close(&core->conn, reason);
+	return RPCRDMA_EV_CLOSE;
+}
+
 /*
  * When the stall timer has ended, close the connection if it has dropped a message, or
- * check the window again. Return events.
+ * check the window again. Return events. *@waits: set if a message waits for a buffer
  */
-static u32 stall_over(rpcrdma_ep_core *core)
+static u32 stall_over(rpcrdma_ep_core *core, bool *waits)
 {
 	const locked under(core);
 
 	core->stall_watched = false;
-	if (core->arrivals.dropped && is_open(core)) {
-		rpcrdma_conn_close(&core->conn, NO_MEMORY);
-		return RPCRDMA_EV_CLOSE;
-	}
+	core->buffer_watched = false;
+	*waits = false;
+	if (core->arrivals.dropped && is_open(core))
+		return close_for_memory(core, NO_MEMORY);
+	*waits = core->buffer_tries;
+	return *waits ? 0 : watch_stall(core);
+}
+
+/*
+ * Post the message that waits for a buffer, if there is one now, or wait again. Return
+ * events.
+ */
+static u32 try_buffer(rpcrdma_ep_core *core)
+{
+	const posting under(core);
+
+	if (!is_open(core))
+		return 0;
+	/* If the message gets no buffer, the timer is armed again. */
+	rpcrdma_core_pump(core);
+	if (core->buffer_tries > core->conn.cfg.stall_ms / BUFFER_MS)
+		return close_for_memory(core, NO_BUFFER);
 	return watch_stall(core);
 }
 
@@ -253,22 +312,27 @@ bool rpcrdma_core_post_control(struct rpcrdma_ep_core *core,
 
 void rpcrdma_core_pump(struct rpcrdma_ep_core *core)
 {
+	enum post_result result = post_result::OK;
 	rpcrdma_sq_first first{};
-	bool ok = core->life.may_send;
 
-	if (!ok)
+	if (!core->life.may_send)
 		return;
-	while (ok) {
+	while (result == post_result::OK) {
 		describe_first(core, &first);
 		switch (rpcrdma_sq_next(&core->conn, &core->sq, &first)) {
 		case RPCRDMA_SQ_POST_CONTROL:
-			ok = post_control(core);
+			result = post_control(core);
+			if (result == post_result::NO_BUFFER) [[unlikely]]
+				rpcrdma_sq_defer(&core->sq, nullptr);
 			break;
 		case RPCRDMA_SQ_POST_TRANSFER:
-			ok = post_transfer(core);
+			if (!post_transfer(core))
+				result = post_result::REFUSED;
 			break;
 		case RPCRDMA_SQ_POST_MESSAGE:
-			ok = post_message(core);
+			result = post_message(core);
+			if (result == post_result::NO_BUFFER) [[unlikely]]
+				rpcrdma_sq_defer(&core->sq, &first);
 			break;
 		case RPCRDMA_SQ_NOTIFY:
 			core->todo |= RPCRDMA_TODO_RETRY;
@@ -281,7 +345,10 @@ void rpcrdma_core_pump(struct rpcrdma_ep_core *core)
 			return;
 		}
 	}
-	core->todo |= RPCRDMA_TODO_SEND_REFUSED;
+	if (result == post_result::NO_BUFFER)
+		wait_for_buffer(core);
+	else
+		core->todo |= RPCRDMA_TODO_SEND_REFUSED;
 }
 
 void rpcrdma_core_finish(struct rpcrdma_ep_core *core, u32 todo)
@@ -326,7 +393,14 @@ void rpcrdma_core_events(struct rpcrdma_ep_core *core, u32 events)
 
 void rpcrdma_core_stall_expired(struct rpcrdma_ep_core *core)
 {
-	rpcrdma_core_events(core, stall_over(core));
+	bool waits;
+	u32 events = stall_over(core, &waits);
+
+	if (waits) {
+		add_buffer(core);
+		events = try_buffer(core);
+	}
+	rpcrdma_core_events(core, events);
 }
 
 void rpcrdma_core_rdma(struct rpcrdma_ep_core *core, struct rpcrdma_work *work)

@@ -29,8 +29,7 @@
  * context is used. A server that has none allocates a buffer of the message's size,
  * however long that takes. A message of a continued one becomes shorter instead, as short
  * as a page or a control message. If no free buffer is large enough, the message is not
- * sent: the caller of a Call retries it later, and a message that cannot wait closes the
- * connection.
+ * sent: the caller of a Call retries it later, and other messages wait (post.cc).
  *
  * Locking
  *
@@ -270,6 +269,28 @@ rpcrdma_send *pop_send_for_part(rpcrdma_ep_core *core)
 	if (!s) [[unlikely]]
 		s = find_room(core, min_u32(octets, core->page_size));
 	return s ? s : pop_send_with_room(core, RPCRDMA_SMALL_SEND);
+}
+
+void add_buffer(rpcrdma_ep_core *core)
+{
+	const u32 size =
+		min_u32(rpcrdma_conn_send_octets(&core->conn), core->page_size);
+	rpcrdma_send *s;
+
+	{
+		const locked under(core);
+
+		if (!core->sq.contexts)
+			return;
+		core->sq.contexts--;
+		s = pop_send(core);
+	}
+	if (s->size < size)
+		find_buffer(s, size, RPCRDMA_SMALL_SEND);
+
+	const locked under(core);
+
+	release_send(core, s);
 }
 
 /*

@@ -57,6 +57,12 @@ rpcrdma_send *pop_send_with_room(rpcrdma_ep_core *core, u32 octets);
  */
 rpcrdma_send *pop_send_for_part(rpcrdma_ep_core *core);
 
+/*
+ * Allocate a buffer of up to a page for a free context, if there is one, with retries: a
+ * message waits for it. The teardown is held off. No lock held; may sleep.
+ */
+void add_buffer(rpcrdma_ep_core *core);
+
 /* Return the number of MRs in @mrs, which may be null. */
 [[gnu::always_inline]] static inline u32 count_mrs(const list_head *mrs)
 {

@@ -19,7 +19,8 @@
  * twice RPCRDMA_CONTROL_SENDS contexts are free, every chain is posted signaled. A
  * missing context is therefore either held by a caller that will post or release it, or
  * posted with a completion to come. A wait for credits ends when the peer grants some,
- * or when rpcrdma_conn_stalled() closes the connection.
+ * or when rpcrdma_conn_stalled() closes the connection. A wait for a buffer ends when a
+ * context is released, or with the attempts to allocate one.
  *
  * Errors
  *
@@ -197,9 +198,18 @@ enum rpcrdma_sq_action rpcrdma_sq_next(const struct rpcrdma_conn *conn,
 	if (message_is_next(conn, sq, first)) {
 		if (first->parts)
 			sq->contexts--;
-		if (!first->more && !--sq->messages)
-			sq->reply_reserve = sq->reserve;
+		if (!first->more)
+			rpcrdma_sq_dequeue_message(sq);
 		return RPCRDMA_SQ_POST_MESSAGE;
 	}
 	return may_retry(conn, sq) ? RPCRDMA_SQ_NOTIFY : RPCRDMA_SQ_IDLE;
+}
+
+void rpcrdma_sq_defer(struct rpcrdma_sq *sq,
+		      const struct rpcrdma_sq_first *first)
+{
+	if (!first)
+		sq->waiters |= WAITS_CONTROL;
+	else if (!first->more)
+		rpcrdma_sq_enqueue_message(sq);
 }
