@@ -523,6 +523,12 @@ u32 rpcrdma_port_charge(struct rpcrdma_ep_core *core,
 	return of(core).hold_some(use, octets, count);
 }
 
+void rpcrdma_port_charge_existing(struct rpcrdma_ep_core *core,
+				  enum rpcrdma_quota_use use, u64 octets)
+{
+	of(core).hold(use, octets);
+}
+
 void rpcrdma_port_uncharge(struct rpcrdma_ep_core *core,
 			   enum rpcrdma_quota_use use, u64 octets)
 {

@@ -11,6 +11,8 @@ namespace
 
 /* Bytes charged to the peer */
 int64_t held;
+/* The result of the allocation of more segments */
+rpcrdma_segment *more_segs;
 
 } // namespace
 
@@ -20,6 +22,22 @@ void rpcrdma_port_uncharge(rpcrdma_ep_core *, rpcrdma_quota_use use, u64 octets)
 {
 	EXPECT_EQ(use, RPCRDMA_QUOTA_BUFFERS);
 	held -= static_cast<int64_t>(octets);
+}
+
+void rpcrdma_port_charge_existing(rpcrdma_ep_core *, rpcrdma_quota_use use,
+				  u64 octets)
+{
+	EXPECT_EQ(use, RPCRDMA_QUOTA_BUFFERS);
+	held += static_cast<int64_t>(octets);
+}
+
+rpcrdma_segment *rpcrdma_port_extra_segs(rpcrdma_ep_core *)
+{
+	return more_segs;
+}
+
+void rpcrdma_port_recv_shrink(rpcrdma_recv *)
+{
 }
 
 void rpcrdma_port_buffer_free(rpcrdma_ep_core *, void *, u64, u32)
@@ -156,6 +174,30 @@ TEST_F(EndpointReceives, SendBuffersRemainChargedByTheirSizes)
 	while (!received.empty())
 		shrink();
 	EXPECT_EQ(core->owed_octets, 0u);
+	EXPECT_EQ(held, 0);
+}
+
+/* The larger array of segments of a message of version 1 is charged while it exists. */
+TEST_F(EndpointReceives, MoreSegmentsAreCharged)
+{
+	static rpcrdma_segment segs[RPCRDMA_MAX_EXTRA_SEGS];
+	rpcrdma_recv rv = {};
+
+	rv.core = core.get();
+	more_segs = segs;
+	rpcrdma_core_receive_segs(&rv);
+	EXPECT_EQ(rv.rx.lists.extra_segs, segs);
+	EXPECT_EQ(held, static_cast<int64_t>(sizeof(segs)));
+	EXPECT_TRUE(rv.large);
+	rpcrdma_core_recv_shrink(&rv);
+	EXPECT_EQ(rv.rx.lists.extra_segs, nullptr);
+	EXPECT_EQ(held, 0);
+
+	more_segs = nullptr;
+	rpcrdma_core_receive_segs(&rv);
+	EXPECT_EQ(held, 0);
+	EXPECT_FALSE(rv.large);
+	rpcrdma_core_recv_shrink(&rv);
 	EXPECT_EQ(held, 0);
 }
 

@@ -83,6 +83,17 @@ u32 rpcrdma_port_charge(struct rpcrdma_ep_core *core,
 			enum rpcrdma_quota_use use, u64 octets, u32 count);
 
 /**
+ * rpcrdma_port_charge_existing - charge memory that exists already, which always succeeds
+ * @core: connection
+ * @use: purpose
+ * @octets: bytes
+ *
+ * Context: no lock held.
+ */
+void rpcrdma_port_charge_existing(struct rpcrdma_ep_core *core,
+				  enum rpcrdma_quota_use use, u64 octets);
+
+/**
  * rpcrdma_port_room - check if the quota has memory, without charging it
  * @core: connection
  * @use: what it is for

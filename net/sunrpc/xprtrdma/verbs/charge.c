@@ -150,6 +150,12 @@ u32 rpcrdma_port_charge(struct rpcrdma_ep_core *core,
 	return change.count;
 }
 
+void rpcrdma_port_charge_existing(struct rpcrdma_ep_core *core,
+				  enum rpcrdma_quota_use use, u64 octets)
+{
+	rpcrdma_ep_charge(rpcrdma_ep_of(core), use, octets);
+}
+
 void rpcrdma_ep_charge_more(struct rpcrdma_ep *ep, enum rpcrdma_quota_use use,
 			    u64 octets)
 {

@@ -19,7 +19,9 @@
  * A continued message is assembled in one buffer, which is doubled as required up to
  * the announced Reassembly. Its growth is charged to the peer's quota before it is
  * allocated. A complete message takes the buffer with it. At a server, a message of
- * version 1 with many segments gets a larger array of segments.
+ * version 1 with many segments gets a larger array of segments. It is charged like the
+ * Receive with which it is freed, after its allocation: a peer has no more of them than
+ * Receives, and a Call that cannot be decoded would be refused.
  *
  * Errors
  *
@@ -254,6 +256,10 @@ void rpcrdma_core_poll_events(struct rpcrdma_ep_core *core)
 void rpcrdma_core_receive_segs(struct rpcrdma_recv *rv)
 {
 	rv->rx.lists.extra_segs = rpcrdma_port_extra_segs(rv->core);
+	if (!rv->rx.lists.extra_segs)
+		return;
+	rpcrdma_port_charge_existing(rv->core, RPCRDMA_QUOTA_BUFFERS,
+				     EXTRA_SEGS_OCTETS);
 	rv->large = true;
 }
 

@@ -21,6 +21,10 @@ namespace rpcrdma
 /* Why a connection is closed on which a continued message was dropped */
 constexpr char NO_MEMORY[] = "no memory to reassemble a message";
 
+/* The charge for the larger array of segments of a message of version 1 */
+constexpr u32 EXTRA_SEGS_OCTETS =
+	RPCRDMA_MAX_EXTRA_SEGS * sizeof(rpcrdma_segment);
+
 static inline bool is_open(const rpcrdma_ep_core *core)
 {
 	return core->life.stage == RPCRDMA_STAGE_OPEN;

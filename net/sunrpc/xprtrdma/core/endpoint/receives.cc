@@ -224,6 +224,9 @@ void rpcrdma_core_recv_shrink(struct rpcrdma_recv *rv)
 	if (rv->assembled)
 		rpcrdma_port_uncharge(rv->core, RPCRDMA_QUOTA_CALLS,
 				      rv->counted);
+	if (rv->rx.lists.extra_segs)
+		rpcrdma_port_uncharge(rv->core, RPCRDMA_QUOTA_BUFFERS,
+				      EXTRA_SEGS_OCTETS);
 	rpcrdma_port_recv_shrink(rv);
 	rv->assembled = nullptr;
 	rv->rx.lists.extra_segs = nullptr;
