@@ -566,6 +566,35 @@ static void reverse_not_made(struct kunit *test)
 }
 
 /*
+ * The connection ends while sunrpc sets an rpc_xprt up over it. sunrpc may still fail and
+ * destroy the rpc_xprt, so the svc_xprt must not point to it any more.
+ */
+static void reverse_ended_in_setup(struct kunit *test)
+{
+	struct peer *peer = peer_open_reverse(test);
+	struct rpc_xprt *first = peer->sxprt.xpt_bc_xprt, *second;
+	unsigned int refs;
+
+	KUNIT_EXPECT_EQ(test, peer_call_back(test, 0, 0, 0), 0);
+	refs = kref_read(&peer->sxprt.xpt_ref);
+	peer->sxprt.xpt_bc_xprt = NULL;
+	second = peer_setup_again(peer);
+	KUNIT_EXPECT_EQ(test, PTR_ERR_OR_ZERO(second), 0);
+	if (!IS_ERR(second)) {
+		/* sunrpc calls this when it deletes the svc_xprt. */
+		second->ops->close(second);
+		KUNIT_EXPECT_PTR_EQ(test, peer->sxprt.xpt_bc_xprt, NULL);
+		KUNIT_EXPECT_EQ(test, kref_read(&peer->sxprt.xpt_ref), refs);
+		KUNIT_EXPECT_EQ(test, kref_read(&second->kref), 1U);
+		loop_bc_put_outside = false;
+		second->ops->destroy(second);
+		KUNIT_EXPECT_FALSE(test, loop_bc_put_outside);
+	}
+	peer->sxprt.xpt_bc_xprt = first;
+	peer_close_reverse(test);
+}
+
+/*
  * The connection closes, and no service thread has deleted the svc_xprt yet. A callback is
  * not sent again and again until then.
  */
@@ -669,6 +698,7 @@ static struct kunit_case reverse_cases[] = {
 	KUNIT_CASE(reverse_service_freed),
 	KUNIT_CASE(reverse_one_transport),
 	KUNIT_CASE(reverse_not_made),
+	KUNIT_CASE(reverse_ended_in_setup),
 	KUNIT_CASE(reverse_closing),
 	KUNIT_CASE(reverse_more_than_slots),
 	KUNIT_CASE(reverse_no_memory),

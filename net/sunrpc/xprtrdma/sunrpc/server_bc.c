@@ -19,7 +19,9 @@
  * After creating an rpc_xprt, sunrpc continues its setup; if that fails, it destroys
  * the rpc_xprt regardless of its reference count. Until its first RPC, or the end of
  * the connection, the rpc_xprt therefore holds a reference to the svc_xprt, so that its
- * destruction can clear xpt_bc_xprt.
+ * destruction can clear xpt_bc_xprt. If the connection ends before sunrpc has finished the
+ * setup, xpt_bc_xprt is cleared then: nothing can be sent over the rpc_xprt, and the
+ * service that gets it, if any, has the only reference to it.
  *
  * Errors
  *
@@ -48,7 +50,10 @@
 
 struct rpcrdma_bc {
 	struct rpcrdma_requester requester;	/* first */
-	/* With a reference until sunrpc has finished the rpc_xprt, then NULL */
+	/*
+	 * With a reference until sunrpc has finished the rpc_xprt, then NULL; or an
+	 * ERR_PTR if the connection has ended before
+	 */
 	struct svc_xprt		*setup_sxprt;
 };
 
@@ -81,14 +86,30 @@ static struct rpc_xprt *rpcrdma_bc_xprt(struct svc_xprt *sxprt)
 static void rpcrdma_bc_setup_done(struct rpc_xprt *xprt)
 {
 	struct rpcrdma_bc *bc = rpcrdma_xprt_bc(xprt);
-	struct svc_xprt *sxprt;
+	struct svc_xprt *sxprt = READ_ONCE(bc->setup_sxprt);
 
-	if (likely(!READ_ONCE(bc->setup_sxprt)))
-		return;
-	sxprt = xchg(&bc->setup_sxprt, NULL);
 	/* Not the last reference: the caller of either operation has its own. */
-	if (sxprt)
+	if (unlikely(!IS_ERR_OR_NULL(sxprt)) &&
+	    cmpxchg(&bc->setup_sxprt, sxprt, NULL) == sxprt)
 		svc_xprt_put(sxprt);
+}
+
+/*
+ * Separate an rpc_xprt that sunrpc has not finished from its connection, which has ended:
+ * sunrpc may still destroy it, and the svc_xprt would point to freed memory.
+ */
+static void rpcrdma_bc_unlink(struct rpc_xprt *xprt)
+{
+	struct rpcrdma_bc *bc = rpcrdma_xprt_bc(xprt);
+	struct svc_xprt *sxprt = READ_ONCE(bc->setup_sxprt);
+
+	if (IS_ERR_OR_NULL(sxprt) ||
+	    cmpxchg(&bc->setup_sxprt, sxprt, ERR_PTR(-ENOTCONN)) != sxprt)
+		return;
+	/* Neither reference is the last one, because sunrpc's setup has one of each. */
+	if (cmpxchg(&sxprt->xpt_bc_xprt, xprt, NULL) == xprt)
+		xprt_put(xprt);
+	svc_xprt_put(sxprt);
 }
 
 void rpcrdma_server_bc_reply(struct svc_xprt *sxprt, struct rpcrdma_recv *rv)
@@ -138,8 +159,12 @@ static int rpcrdma_bc_send_request(struct rpc_rqst *rqst)
 /* Wake the tasks that wait for the connection, which is gone. Called by sunrpc. */
 static void rpcrdma_bc_close(struct rpc_xprt *xprt)
 {
-	rpcrdma_bc_setup_done(xprt);
 	xprt_disconnect_done(xprt);
+	/* The name is the last thing that sunrpc's setup adds. */
+	if (unlikely(!READ_ONCE(xprt->servername)))
+		rpcrdma_bc_unlink(xprt);
+	else
+		rpcrdma_bc_setup_done(xprt);
 }
 
 static void rpcrdma_bc_alloc_slot(struct rpc_xprt *xprt, struct rpc_task *task)
@@ -167,7 +192,7 @@ static void rpcrdma_bc_destroy_worker(struct work_struct *work)
 	 * last reference, would still point to it. @setup_sxprt stays set for
 	 * rpcrdma_bc_xprt().
 	 */
-	if (sxprt) {
+	if (!IS_ERR_OR_NULL(sxprt)) {
 		cmpxchg(&sxprt->xpt_bc_xprt, xprt, NULL);
 		svc_xprt_put(sxprt);
 	}
