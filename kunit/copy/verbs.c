@@ -37,6 +37,8 @@ int loop_reads_at_most;
 atomic_t loop_reads_refused;
 static atomic_t loop_reads;
 unsigned int loop_listens;
+atomic_t loop_ids_destroyed;
+struct ib_device *loop_stale_device;
 bool loop_removal_at_listen;
 struct key *loop_secrets[LOOP_LOOKUPS];
 unsigned int loop_lookups;
@@ -409,6 +411,37 @@ static int loop_listen(struct rdma_cm_id *id, int backlog)
 	return -EINVAL;
 }
 
+/*
+ * Fail to bind an address. Kernels before Linux 5.13 leave the pointer to a device that the
+ * id has released.
+ */
+static int loop_bind_addr(struct rdma_cm_id *id, struct sockaddr *addr)
+{
+	if (!loop_stale_device)
+		return rdma_bind_addr(id, addr);
+	id->device = loop_stale_device;
+	return -EADDRINUSE;
+}
+
+static bool loop_device_try_get(struct ib_device *device)
+{
+	if (device != loop_stale_device)
+		return ib_device_try_get(device);
+	atomic_inc(&loop_misuse);
+	return false;
+}
+
+/* The id's device, if it has one, must be held. */
+static void loop_destroy_id(struct rdma_cm_id *id)
+{
+	if (loop_stale_device && id->device == loop_stale_device)
+		id->device = NULL;
+	if (id->device && refcount_read(&id->device->refcount) < 2)
+		atomic_inc(&loop_misuse);
+	atomic_inc(&loop_ids_destroyed);
+	rdma_destroy_id(id);
+}
+
 static int loop_post_recv(struct ib_qp *qp, const struct ib_recv_wr *wr,
 			  const struct ib_recv_wr **bad)
 {
@@ -607,7 +640,10 @@ static void loop_note_reserves(const char *function)
 	(loop_fault() ? -ENOMEM : rdma_connect(__VA_ARGS__))
 #define rdma_accept(...) \
 	(loop_fault() ? -ENOMEM : rdma_accept(__VA_ARGS__))
+#define rdma_bind_addr(id, addr)		loop_bind_addr(id, addr)
 #define rdma_listen(id, backlog)		loop_listen(id, backlog)
+#define rdma_destroy_id(id)			loop_destroy_id(id)
+#define ib_device_try_get(device)		loop_device_try_get(device)
 #undef rdma_create_id
 #define rdma_create_id(net, handler, context, ps, type)			\
 	__rdma_create_kernel_id(net,					\
@@ -704,7 +740,7 @@ void loop_listener_event(struct rpcrdma_listener *l, int type)
 
 	/* Like the connection manager, destroy the id if the handler returns an error. */
 	if (id->event_handler(id, &event))
-		rdma_destroy_id(id);
+		(rdma_destroy_id)(id);
 	flush_delayed_work(&l->renew_work);
 }
 

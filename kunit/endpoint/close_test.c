@@ -543,6 +543,7 @@ static void LOOP_ONCE close_after_any_fault(struct kunit *test)
 
 static struct kunit_case close_cases[] = {
 	KUNIT_CASE(close_refused),
+	KUNIT_CASE(close_refused_id),
 	KUNIT_CASE(close_nobody_listens),
 	KUNIT_CASE(close_connecting),
 	KUNIT_CASE(close_during_connect),
@@ -571,6 +572,7 @@ static struct kunit_case close_cases[] = {
 	KUNIT_CASE(list_goes_on),
 	KUNIT_CASE(close_removed_in_setup),
 	KUNIT_CASE(listen_device_removed),
+	KUNIT_CASE(listen_not_bound),
 	KUNIT_CASE(listen_address_changed),
 	KUNIT_CASE(listen_device_replaced),
 #ifdef LOOP_FIRST_DEVICE

@@ -101,6 +101,7 @@ void loop_after_any_fault(struct kunit *test);
 extern const struct rpcrdma_ep_ops loop_no_ops;
 
 void close_refused(struct kunit *test);
+void close_refused_id(struct kunit *test);
 void close_nobody_listens(struct kunit *test);
 void close_connecting(struct kunit *test);
 void close_during_connect(struct kunit *test);
@@ -113,6 +114,7 @@ void close_listener_first(struct kunit *test);
 void connect_all_at_once(struct kunit *test);
 void list_goes_on(struct kunit *test);
 void listen_device_removed(struct kunit *test);
+void listen_not_bound(struct kunit *test);
 void listen_device_replaced(struct kunit *test);
 void listen_address_changed(struct kunit *test);
 

@@ -46,6 +46,28 @@ void close_refused(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, pair->server.ep, NULL);
 }
 
+/*
+ * The connection manager does not destroy the id of a refused request: the removal of the
+ * device could free what the id still refers to.
+ */
+void close_refused_id(struct kunit *test)
+{
+	struct loop_pair *pair = test->priv;
+	unsigned int endpoints, i;
+
+	pair->reject = true;
+	for (i = 0; i < 3; i++) {
+		loop_flush_queues();
+		endpoints = loop_nr_endpoints();
+		atomic_set(&loop_ids_destroyed, 0);
+		KUNIT_EXPECT_EQ(test, loop_connect(pair), -ECONNREFUSED);
+		loop_flush_queues();
+		/* The client's id and the server's */
+		KUNIT_EXPECT_EQ(test, atomic_read(&loop_ids_destroyed), 2);
+		KUNIT_EXPECT_EQ(test, loop_nr_endpoints(), endpoints);
+	}
+}
+
 static void loop_drop_messages(struct rpcrdma_ep *ep)
 {
 	struct rpcrdma_poll poll = { .ep = ep };
@@ -393,6 +415,20 @@ void listen_device_removed(struct kunit *test)
 			   NULL);
 	KUNIT_EXPECT_TRUE(test, IS_ERR(l));
 	KUNIT_EXPECT_FALSE(test, loop_removal_at_listen);
+}
+
+/* An address cannot be bound, and the id points to a device that may have been freed. */
+void listen_not_bound(struct kunit *test)
+{
+	struct rpcrdma_listener *l;
+
+	loop_stale_device = kunit_kzalloc(test, sizeof(*loop_stale_device),
+					  GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, loop_stale_device);
+	l = rpcrdma_listen(&init_net, (struct sockaddr *)&loop_addr, NULL,
+			   NULL);
+	loop_stale_device = NULL;
+	KUNIT_EXPECT_EQ(test, PTR_ERR_OR_ZERO(l), -EADDRINUSE);
 }
 
 /* Report @event, and check that the listener listens again at the same port. */

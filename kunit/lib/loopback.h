@@ -107,6 +107,10 @@ extern atomic_t loop_reads_refused;
 /* Number of rdma_listen() calls; whether to remove the device during the next one */
 extern unsigned int loop_listens;
 extern bool loop_removal_at_listen;
+/* If not NULL, binding an address fails, and leaves the id with this device. */
+extern struct ib_device *loop_stale_device;
+/* Number of ids that the endpoint has destroyed, and not the connection manager */
+extern atomic_t loop_ids_destroyed;
 /* Report the CM event @type to @l, and wait for the work that it schedules. */
 void loop_listener_event(struct rpcrdma_listener *l, int type);
 

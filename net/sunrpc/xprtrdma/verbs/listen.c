@@ -21,7 +21,10 @@
  * returns 1 so that the CM destroys the id. An id that is being created is not
  * published yet: the context that creates it checks l->removed after it has published
  * the id. The id of a connect request belongs to the endpoint once incoming() has
- * returned 0. Otherwise the CM destroys the id, and the endpoint is freed.
+ * returned 0. If the request is refused, a work item destroys the id, which rejects the
+ * request, and frees the endpoint. The CM would destroy it, too, if the handler returned
+ * an errno, but without holding the device (rpcrdma_id_destroy()). That is left to the
+ * CM only if memory is short, or if RPCRDMA_BACKLOG ids wait for the work item.
  *
  * Errors
  *
@@ -107,9 +110,55 @@ static void rpcrdma_ep_accept(struct work_struct *work)
 	memalloc_nofs_restore(nofs);
 }
 
+/* Requests that are being refused by a work item */
+static atomic_t rpcrdma_refusals;
+
+/* Until the work item destroys the id, nothing that happens to it matters. */
+static int rpcrdma_refused_handler(struct rdma_cm_id *id,
+				   struct rdma_cm_event *event)
+{
+	return 0;
+}
+
+static void rpcrdma_ep_refuse(struct work_struct *work)
+{
+	struct rpcrdma_ep *ep = container_of(work, struct rpcrdma_ep,
+					     accept_work);
+	unsigned int nofs = memalloc_nofs_save();
+
+	rpcrdma_id_destroy(ep->id);
+	ep->id = NULL;
+	atomic_dec(&rpcrdma_refusals);
+	rpcrdma_ep_put(ep);
+	rpcrdma_ep_put(ep);
+	memalloc_nofs_restore(nofs);
+}
+
 /*
- * Handle a connect request. Return 0, the teardown destroys @id then; or a negative
- * errno.
+ * Refuse a connect request, for which incoming() has returned @rc. Return 0, a work item
+ * destroys @id then; or @rc, the CM destroys @id then.
+ */
+static int rpcrdma_listener_refuse(struct rpcrdma_ep *ep, struct rdma_cm_id *id,
+				   int rc)
+{
+	/* Without memory, the CM of InfiniBand lets the peer repeat the request. */
+	if (rc == -ENOMEM ||
+	    !atomic_add_unless(&rpcrdma_refusals, 1, RPCRDMA_BACKLOG)) {
+		ep->id = NULL;
+		rpcrdma_ep_put(ep);
+		rpcrdma_ep_put(ep);
+		return rc;
+	}
+	id->context = ep;
+	id->event_handler = rpcrdma_refused_handler;
+	INIT_WORK(&ep->accept_work, rpcrdma_ep_refuse);
+	queue_work(rpcrdma_accept_wq, &ep->accept_work);
+	return 0;
+}
+
+/*
+ * Handle a connect request. Return 0, the teardown destroys @id then, or the work item
+ * that refuses it; or a negative errno.
  */
 static int rpcrdma_listener_request(struct rpcrdma_listener *l,
 				    struct rdma_cm_id *id,
@@ -127,13 +176,8 @@ static int rpcrdma_listener_request(struct rpcrdma_listener *l,
 	rpcrdma_ep_peer(&ep->core.control.peer, req);
 
 	rc = l->incoming(l->priv, ep);
-	if (rc) {
-		/* The CM destroys the id when this handler returns. */
-		ep->id = NULL;
-		rpcrdma_ep_put(ep);
-		rpcrdma_ep_put(ep);
-		return rc;
-	}
+	if (rc)
+		return rpcrdma_listener_refuse(ep, id, rc);
 	id->context = ep;
 	id->event_handler = rpcrdma_ep_cm_handler;
 	INIT_WORK(&ep->accept_work, rpcrdma_ep_accept);
@@ -322,8 +366,14 @@ static int rpcrdma_listener_start(struct rpcrdma_listener *l)
 		goto out_id;
 #endif
 	rc = rdma_bind_addr(id, (struct sockaddr *)&l->addr);
-	if (rc)
-		goto out_id;
+	if (rc) {
+		/*
+		 * The id has no device. Before Linux 5.13 it may still point to one
+		 * that it has released.
+		 */
+		rdma_destroy_id(id);
+		return rc;
+	}
 	rc = rdma_listen(id, RPCRDMA_BACKLOG);
 	if (rc)
 		goto out_id;
