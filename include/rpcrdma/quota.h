@@ -64,8 +64,10 @@ struct rpcrdma_quota {
 	/* over a quarter of the limit is used, or an account waits */
 	u8 tight;
 	u8 full;		/* more than the limit is used */
+	/* KiB: the rule permits less than that to any account while not tight */
+	u32 plenty;
 	/* Padding: frequently modified fields are in a separate cache line. */
-	u8 apart[46];
+	u8 apart[40];
 	u64 used;		/* reservations and quotas */
 	u32 waiting;		/* accounts in the queue */
 	u32 visited_ms;		/* time of the last visit of the accounts */

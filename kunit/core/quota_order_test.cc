@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The order in which connections get memory, and changes of an account */
 #include <algorithm>
+#include <random>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -8,6 +9,7 @@
 #include <rpcrdma/quota_change.h>
 #include <rpcrdma/quota_run.h>
 
+#include "../../net/sunrpc/xprtrdma/core/quota_own.h"
 #include "support.hh"
 
 using engine_test::may_begin;
@@ -222,6 +224,101 @@ TEST(Quota, TakingIsAskingAndCharging)
 			break;
 	}
 	EXPECT_GT(taken, 0u);
+}
+
+/* While there is plenty of memory, the other accounts need not be asked. */
+TEST(Quota, PlentyNeedsNoOtherAccount)
+{
+	std::vector<rpcrdma_quota_account> a(3, account());
+	rpcrdma_quota all = memory(a, 64 * MIB);
+	const auto now = [&](rpcrdma_quota_use use, u64 bytes) {
+		rpcrdma_quota_change change = {};
+
+		change.what = RPCRDMA_QUOTA_ASK;
+		change.use = use;
+		change.octets = bytes;
+		return rpcrdma_quota_change_own(&all, &a[0], &change) &&
+		       change.ok;
+	};
+	const u64 most = (all.limit - all.reserve - all.limit / 4) / 2;
+
+	EXPECT_TRUE(now(RPCRDMA_QUOTA_CALLS, 16 * MIB));
+	EXPECT_TRUE(now(RPCRDMA_QUOTA_REPLIES, most - 2 * KIB));
+	EXPECT_FALSE(now(RPCRDMA_QUOTA_REPLIES, most));
+	/* Windows may use less. */
+	EXPECT_TRUE(now(RPCRDMA_QUOTA_BUFFERS, 64 * KIB));
+	EXPECT_FALSE(now(RPCRDMA_QUOTA_BUFFERS, MIB));
+	/* What is held counts. */
+	rpcrdma_quota_charge(&all, &a[0], RPCRDMA_QUOTA_CALLS, 4 * MIB);
+	EXPECT_FALSE(now(RPCRDMA_QUOTA_REPLIES, most - 4 * MIB));
+	EXPECT_TRUE(now(RPCRDMA_QUOTA_REPLIES, most - 4 * MIB - 2 * KIB));
+	rpcrdma_quota_uncharge(&all, &a[0], RPCRDMA_QUOTA_CALLS, 4 * MIB);
+	rpcrdma_quota_trim(&all, &a[0]);
+	/* A woken account retries by its turn. */
+	a[0].retrying = 1;
+	EXPECT_FALSE(now(RPCRDMA_QUOTA_REPLIES, MIB));
+	a[0].retrying = 0;
+	/* Memory is tight. */
+	rpcrdma_quota_charge(&all, &a[1], RPCRDMA_QUOTA_REPLIES, 17 * MIB);
+	EXPECT_TRUE(rpcrdma_quota_is_tight(&all));
+	EXPECT_FALSE(now(RPCRDMA_QUOTA_REPLIES, MIB));
+	rpcrdma_quota_uncharge(&all, &a[1], RPCRDMA_QUOTA_REPLIES, 17 * MIB);
+	EXPECT_TRUE(now(RPCRDMA_QUOTA_REPLIES, MIB));
+	/* An account waits. */
+	EXPECT_FALSE(now(RPCRDMA_QUOTA_REPLIES, all.limit));
+	a[2].share[RPCRDMA_QUOTA_REPLIES] = all.limit;
+	EXPECT_FALSE(rpcrdma_quota_ask(&all, &a[2], RPCRDMA_QUOTA_REPLIES,
+				       all.limit));
+	EXPECT_EQ(all.waiting, 1u);
+	EXPECT_FALSE(now(RPCRDMA_QUOTA_REPLIES, MIB));
+	EXPECT_EQ(rpcrdma_quota_next(&all), &a[2]);
+	EXPECT_TRUE(now(RPCRDMA_QUOTA_REPLIES, MIB));
+	/* The limit is lowered. */
+	rpcrdma_quota_set_limit(&all, 4 * MIB, MIB);
+	EXPECT_FALSE(now(RPCRDMA_QUOTA_REPLIES, 2 * MIB));
+	rpcrdma_quota_set_limit(&all, ~u64{ 0 }, MIB);
+	EXPECT_TRUE(now(RPCRDMA_QUOTA_REPLIES, u64{ 1 } << 40));
+}
+
+/* What is permitted without the other accounts is permitted by the rule. */
+TEST(Quota, PlentyIsWithinTheRule)
+{
+	std::mt19937_64 random(5);
+	u32 plenty = 0, asked = 0;
+
+	for (u32 round = 0; round < 200; round++) {
+		std::vector<rpcrdma_quota_account> a(1 + random() % 6,
+						     account());
+		rpcrdma_quota all =
+			memory(a, (1 + random() % 64) * MIB + random() % MIB);
+
+		for (u32 step = 0; step < 200; step++) {
+			rpcrdma_quota_account &one = a[random() % a.size()];
+			const auto use = static_cast<rpcrdma_quota_use>(
+				random() % RPCRDMA_QUOTA_USES);
+			const u64 bytes = random() % (all.limit / 2);
+
+			if (random() % 2) {
+				const u64 held = one.held[use];
+
+				rpcrdma_quota_uncharge(&all, &one, use,
+						       held / 2);
+				continue;
+			}
+			asked++;
+			if (!rpcrdma_quota_allows_now(&all, &one, use, bytes)) {
+				if (random() % 4 == 0)
+					rpcrdma_quota_charge(&all, &one, use,
+							     bytes / 16);
+				continue;
+			}
+			ASSERT_TRUE(
+				rpcrdma_quota_allows(&all, &one, use, bytes));
+			plenty += !rpcrdma_quota_allows_own(&one, use, bytes);
+			rpcrdma_quota_charge(&all, &one, use, bytes);
+		}
+	}
+	EXPECT_GT(plenty, asked / 100);
 }
 
 } // namespace

@@ -100,6 +100,33 @@ rpcrdma_quota_allows_own(const struct rpcrdma_quota_account *account,
 }
 
 /**
+ * rpcrdma_quota_allows_now() - check if @bytes are permitted, without the lock for all
+ *	accounts
+ * @all: quota of all connections
+ * @account: the connection's account
+ * @use: use of the memory
+ * @bytes: number of bytes
+ *
+ * Nothing is charged, so that others may use the memory next, as they may after
+ * rpcrdma_quota_allows(). A woken account has to retry with rpcrdma_quota_ask().
+ * Return: true if so; false if the accounts together have to be asked.
+ */
+static inline bool
+rpcrdma_quota_allows_now(const struct rpcrdma_quota *all,
+			 const struct rpcrdma_quota_account *account,
+			 enum rpcrdma_quota_use use, u64 bytes)
+{
+	const u64 charged = rpcrdma_quota_charged(account, use, bytes);
+
+	if (!account->member || charged <= account->quota)
+		return true;
+	return charged >> 10 <
+		       __atomic_load_n(&all->plenty, __ATOMIC_RELAXED) &&
+	       !rpcrdma_quota_is_tight(all) && use != RPCRDMA_QUOTA_BUFFERS &&
+	       !__atomic_load_n(&account->retrying, __ATOMIC_RELAXED);
+}
+
+/**
  * rpcrdma_quota_charge_own() - charge @bytes within the account's quota
  * @account: the connection's account
  * @use: use of the memory

@@ -125,7 +125,8 @@ bool rpcrdma_port_room(struct rpcrdma_ep_core *core, enum rpcrdma_quota_use use,
 	struct rpcrdma_ep *ep = rpcrdma_ep_of(core);
 
 	return likely(rpcrdma_locked(&ep->memory_lock,
-				     rpcrdma_quota_allows_own(&ep->memory, use,
+				     rpcrdma_quota_allows_now(&rpcrdma_quota,
+							      &ep->memory, use,
 							      octets))) ||
 	       rpcrdma_quota_make(ep, RPCRDMA_QUOTA_ASK, use, octets);
 }

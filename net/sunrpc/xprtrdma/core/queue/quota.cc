@@ -166,6 +166,14 @@ void rpcrdma_quota_set_limit(struct rpcrdma_quota *all, u64 limit, u64 message)
 	all->limit = limit;
 	/* Both a Call and its Reply must fit. */
 	all->reserve = min_u64(limit >> 1, max_u64(limit >> 5, 2 * message));
+	/*
+	 * While memory is not tight, no more than ample() is used. An account may then
+	 * have half of the rest, since it may have as much as it leaves free.
+	 */
+	__atomic_store_n(&all->plenty,
+			 static_cast<u32>(min_u64(
+				 (common(all) - ample(all)) >> 11, ~0u)),
+			 __ATOMIC_RELAXED);
 	note(all);
 }
 
@@ -308,7 +316,7 @@ bool rpcrdma_quota_change_own(const struct rpcrdma_quota *all,
 
 	switch (change->what) {
 	case RPCRDMA_QUOTA_ASK:
-		change->ok = rpcrdma_quota_allows_own(account, change->use,
+		change->ok = rpcrdma_quota_allows_now(all, account, change->use,
 						      change->octets);
 		return change->ok;
 	case RPCRDMA_QUOTA_TAKE:
