@@ -40,17 +40,17 @@ message one_chunk(u32 flags, bool read, u32 position, u32 length, u32 payload,
 	return m.rpc(xid, direction, payload);
 }
 
-/* Expect the same result for @m on the fast path and on the general path. */
-void expect_same(bool client, const message &m, const std::string &what)
+/* Expect the same result for @m on the fast path of @fast and the other path of @general. */
+void expect_same(std::unique_ptr<end> fast, std::unique_ptr<end> general,
+		 const message &m, const std::string &what)
 {
-	auto fast = client ? open_client() : open_server();
-	auto general = client ? open_client() : open_server();
 	message other = m;
 
 	/* A Reply needs a Call that was sent. */
 	fast->send(RPCRDMA_KIND_CALL, X);
 	general->send(RPCRDMA_KIND_CALL, X);
-	other.set(16, other.get(16) | RESERVED);
+	if (other.size() >= 20)
+		other.set(16, other.get(16) | RESERVED);
 
 	const rpcrdma_verdict verdict = fast->receive(m);
 
@@ -58,7 +58,14 @@ void expect_same(bool client, const message &m, const std::string &what)
 	EXPECT_EQ(fast->conn.state, general->conn.state) << what;
 	EXPECT_EQ(fast->conn.pend_count, general->conn.pend_count) << what;
 	EXPECT_EQ(fast->conn.limit, general->conn.limit) << what;
+	EXPECT_EQ(fast->conn.acked, general->conn.acked) << what;
 	EXPECT_EQ(fast->conn.received, general->conn.received) << what;
+	EXPECT_EQ(fast->conn.advertised, general->conn.advertised) << what;
+	EXPECT_EQ(fast->conn.recvs_freed, general->conn.recvs_freed) << what;
+	EXPECT_EQ(fast->conn.recvs_to_free, general->conn.recvs_to_free)
+		<< what;
+	EXPECT_EQ(fast->conn.calls_outstanding, general->conn.calls_outstanding)
+		<< what;
 	EXPECT_EQ(fast->events, general->events) << what;
 	EXPECT_EQ(0, memcmp(&fast->conn.counters, &general->conn.counters,
 			    sizeof(fast->conn.counters)))
@@ -71,6 +78,12 @@ void expect_same(bool client, const message &m, const std::string &what)
 	EXPECT_EQ(fast->rx.payload_length, general->rx.payload_length) << what;
 	EXPECT_EQ(fast->rx.total_length, general->rx.total_length) << what;
 	EXPECT_TRUE(same_lists(fast->rx.lists, general->rx.lists)) << what;
+}
+
+void expect_same(bool client, const message &m, const std::string &what)
+{
+	expect_same(client ? open_client() : open_server(),
+		    client ? open_client() : open_server(), m, what);
 }
 
 } // namespace
@@ -515,4 +528,82 @@ TEST(OneChunk, MessagesAreReceivedTheSame)
 				    "word " + std::to_string(at));
 		}
 	}
+}
+
+/* The usual messages of READ and WRITE that have a chunk */
+static std::vector<message> usual_messages()
+{
+	return { one_chunk(0, false, 0, 65536, 40, CALL),
+		 one_chunk(0, true, 16, 65536, 40, CALL),
+		 one_chunk(1, false, 0, 65536, 40, REPLY) };
+}
+
+/* Each word of the usual messages is changed, and each length is tried. */
+TEST(OneChunk, MalformedMessagesAreReceivedTheSame)
+{
+	constexpr u32 HEADER = 72;
+
+	for (bool client : { false, true })
+		for (const message &m : usual_messages()) {
+			for (u32 at = 0; at < HEADER; at += 4)
+				for (u32 value :
+				     { 0u, 1u, 2u, 3u, 8u, 1u << 24, 1u << 31,
+				       m.get(at) + 1, m.get(at) ^ 1, ~0u })
+					expect_same(client,
+						    message{ m }.set(at, value),
+						    "word " +
+							    std::to_string(at));
+			for (u32 size = 0; size < m.size(); size++)
+				expect_same(client, message{ m }.truncate(size),
+					    "size " + std::to_string(size));
+		}
+}
+
+/* Limits that this end has announced, and credits that the peer has used up */
+TEST(OneChunk, OtherEndsReceiveTheSame)
+{
+	const auto changed = [](bool client, u32 what) {
+		auto cfg = usual_config(client);
+
+		if (what == 0)
+			cfg.props.rcsiz = 0;
+		if (what == 1)
+			cfg.props.rssiz = 65535;
+		if (what == 2)
+			cfg.props.rssiz = 65536;
+		if (what == 3)
+			cfg.props.brs = RDMA2_RVRSDIR_NONE;
+
+		auto e = open_end(cfg, usual_config(!client));
+
+		if (what == 4)
+			e->conn.no_reads = 1;
+		if (what == 5)
+			e->conn.advertised = e->conn.received;
+		if (what == 6)
+			e->conn.advertised = e->conn.received - 1;
+		if (what == 7)
+			e->conn.limit = e->conn.sent + 3;
+		if (what == 8)
+			e->conn.posted = e->conn.received + 2;
+		if (what == 9)
+			e->conn.rx_open = 1;
+		return e;
+	};
+
+	for (bool client : { false, true })
+		for (u32 what = 0; what < 10; what++)
+			for (const message &m : usual_messages()) {
+				expect_same(changed(client, what),
+					    changed(client, what), m,
+					    "end " + std::to_string(what));
+				/* More than was sent, and a credit of zero */
+				expect_same(changed(client, what),
+					    changed(client, what),
+					    message{ m }.set(20, 1000),
+					    "received");
+				expect_same(changed(client, what),
+					    changed(client, what),
+					    message{ m }.set(8, 0), "credit");
+			}
 }

@@ -180,6 +180,42 @@ void check_round_trip(const end &e, const message &m)
 	REQUIRE(m.get(12) != RDMA2_MSG || n == e.rx.payload_offset);
 }
 
+/*
+ * An RPC message takes the general path if it has a reserved flag, which is ignored.
+ * Expect the same result there as @e had with @verdict.
+ */
+void check_general_path(const end &e, message m, uint8_t state,
+			rpcrdma_verdict verdict)
+{
+	constexpr u32 FLAGS = 16, RESERVED = 8;
+	auto other = make_end(state);
+
+	if (m.size() < FLAGS + 4 || m.get(4) != RPCRDMA_VERS_2 ||
+	    m.get(12) > RDMA2_NOMSG)
+		return;
+	m.set(FLAGS, m.get(FLAGS) | RESERVED);
+	REQUIRE(other->receive(m, true) == verdict);
+	REQUIRE(other->events == e.events);
+	REQUIRE(other->conn.state == e.conn.state);
+	REQUIRE(other->conn.pend_count == e.conn.pend_count);
+	REQUIRE(other->conn.limit == e.conn.limit);
+	REQUIRE(other->conn.acked == e.conn.acked);
+	REQUIRE(other->conn.received == e.conn.received);
+	REQUIRE(other->conn.recvs_freed == e.conn.recvs_freed);
+	REQUIRE(other->conn.recvs_to_free == e.conn.recvs_to_free);
+	REQUIRE(other->conn.calls_outstanding == e.conn.calls_outstanding);
+	REQUIRE(!memcmp(&other->conn.counters, &e.conn.counters,
+			sizeof(e.conn.counters)));
+	if (verdict != RPCRDMA_RX_CALL && verdict != RPCRDMA_RX_REPLY)
+		return;
+	REQUIRE(other->rx.xid == e.rx.xid);
+	REQUIRE(other->rx.format == e.rx.format);
+	REQUIRE(other->rx.payload_offset == e.rx.payload_offset);
+	REQUIRE(other->rx.payload_length == e.rx.payload_length);
+	REQUIRE(other->rx.total_length == e.rx.total_length);
+	REQUIRE(same_lists(other->rx.lists, e.rx.lists));
+}
+
 int one_message(const uint8_t *data, size_t size, u32 htype)
 {
 	if (size < 1 || size > 4097)
@@ -210,6 +246,7 @@ int one_message(const uint8_t *data, size_t size, u32 htype)
 		!!(e->rx.events & RPCRDMA_EV_CLOSE));
 	REQUIRE((verdict != RPCRDMA_RX_CLOSE) || e->conn.reason);
 	REQUIRE(e->conn.pend_count <= 2);
+	check_general_path(*e, m, state, verdict);
 
 	switch (verdict) {
 	case RPCRDMA_RX_FRAGMENT:

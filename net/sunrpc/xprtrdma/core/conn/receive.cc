@@ -203,46 +203,44 @@ void refused_version(struct rpcrdma_conn *conn, span<v1::ERR_VERS_OCTETS> msg)
 }
 
 /*
- * Fast-path test: return true for a complete RPC message with first words that match its
- * header of @HEADER bytes. @zero: words that have to be zero, combined.
+ * Fast-path test: return true if the first words of a complete RPC message with @flags
+ * match its header of @HEADER bytes. @zero: words that have to be zero, combined.
  */
 template <u32 HEADER>
-[[gnu::always_inline]] inline bool matches(const struct rpcrdma_conn *conn,
-					   span<HEADER + RPC_MIN_OCTETS> m,
-					   u32 zero)
+[[gnu::always_inline]] inline bool matches(span<HEADER + RPC_MIN_OCTETS> m,
+					   u32 flags, u32 zero)
 {
-	const u32 flags = m.template word<v2::OFF_FLAGS>();
-
 	/* The flag of a Reply equals the direction word of its RPC message. */
 	static_assert(+RDMA2_F_RESPONSE == RPC_REPLY && !RPC_CALL);
 	static_assert(!RDMA2_MSG);
-	/* Not every client accepts Calls. */
-	if (!flags && conn->cfg.client &&
-	    conn->cfg.props.brs == RDMA2_RVRSDIR_NONE)
-		return false;
-	if (flags > RDMA2_F_RESPONSE ||
-	    (m.template word<v2::OFF_HTYPE>() | zero))
-		return false;
-	return m.template word<v2::OFF_VERS>() == RPCRDMA_VERS_2 &&
+	return !(m.template word<v2::OFF_HTYPE>() | zero) &&
+	       m.template word<v2::OFF_VERS>() == RPCRDMA_VERS_2 &&
 	       m.template word<HEADER>() == m.template word<v2::OFF_XID>() &&
 	       m.template word<HEADER + RPC_OFF_DIRECTION>() == flags;
 }
 
-/* Return true for a message without chunks on the fast path. */
+constexpr u32 PLAIN_OCTETS = v2::PLAIN_HEADER_OCTETS + RPC_MIN_OCTETS;
+/* Offset in bytes of the first word of the lists */
+constexpr u32 OFF_LISTS = RPCRDMA_V2_PREFIX + sizeof(u32);
+
+/*
+ * Return true for a message without chunks on the fast path, for which is_usual() is
+ * true.
+ */
 [[gnu::always_inline]] inline bool is_plain(const struct rpcrdma_conn *conn,
-					    const void *msg, u32 length)
+					    span<PLAIN_OCTETS> m)
 {
-	constexpr u32 lists = RPCRDMA_V2_PREFIX + sizeof(u32);
-	constexpr u32 payload = v2::PLAIN_HEADER_OCTETS;
+	const u32 flags = m.word<v2::OFF_FLAGS>();
 
-	if (!is_usual(conn) || length < payload + RPC_MIN_OCTETS)
+	/* Not every client accepts Calls. */
+	if (!flags && conn->cfg.client &&
+	    conn->cfg.props.brs == RDMA2_RVRSDIR_NONE)
 		return false;
-
-	const span<payload + RPC_MIN_OCTETS> m{ msg };
-
-	return matches<payload>(conn, m,
-				m.word<lists>() | m.word<lists + 4>() |
-					m.word<lists + 8>());
+	return flags <= RDMA2_F_RESPONSE &&
+	       matches<v2::PLAIN_HEADER_OCTETS>(
+		       m, flags,
+		       m.word<OFF_LISTS>() | m.word<OFF_LISTS + 4>() |
+			       m.word<OFF_LISTS + 8>());
 }
 
 /* Receive a message for which is_plain() returned true. */
@@ -264,73 +262,6 @@ template <u32 HEADER>
 	}
 	count_call(conn, RPCRDMA_INLINE);
 	return RPCRDMA_RX_CALL;
-}
-
-/*
- * Receive a message with a matching header, a Call or a Reply, that may have one chunk.
- * Returns false if the message is another one, or needs other checks; only @rx has been
- * changed then.
- */
-template <bool REPLY>
-[[gnu::always_inline]] inline bool
-receive_match(struct rpcrdma_conn *conn, span<v2::ONE_CHUNK_HEADER_OCTETS> m,
-	      u32 length, struct rpcrdma_rx *rx, verdict &verdict)
-{
-	constexpr u32 payload = v2::ONE_CHUNK_HEADER_OCTETS;
-	const struct rpcrdma_props *own = &conn->cfg.props;
-	const v2::prefix prefix =
-		v2::decode_prefix(span<RPCRDMA_V2_PREFIX>{ m });
-	struct rpcrdma_lists *const lists = &rx->lists;
-	/* A Reply returns this end's own Write chunk: its segment has no limit. */
-	const list_limits limits = {
-		.reads = REPLY ? 0 : most_reads(conn),
-		.writes = 1,
-		.segs = REPLY ? 1 : own->rcsiz,
-		.segment = REPLY ? ~0u : own->rssiz,
-		.any_order = false,
-	};
-
-	if (!decode_one({ m.octets(), payload,
-			  RPCRDMA_V2_PREFIX + sizeof(u32) },
-			limits, lists))
-		return false;
-	fill_whole(rx, prefix.xid, payload, length);
-	lists->inv_handle = m.word<RPCRDMA_V2_PREFIX>();
-	if (!REPLY && lists->nr_reads &&
-	    (lists->reads[0].position < RPC_MIN_OCTETS ||
-	     lists->reads[0].position > rx->total_length))
-		return false;
-	if (!count_message(conn) || !take_credits(conn, prefix)) {
-		verdict = RPCRDMA_RX_CLOSE;
-		return true;
-	}
-	verdict = REPLY ? RPCRDMA_RX_REPLY : RPCRDMA_RX_CALL;
-	count_one(conn, REPLY, lists, &conn->counters.bytes_received);
-	return true;
-}
-
-/*
- * Fast path: receive a Call at a server with one Read chunk or Write chunk of one
- * segment, or a Reply with such a Write chunk. Returns false as receive_match() does.
- */
-[[gnu::always_inline]] inline bool
-receive_one_chunk(struct rpcrdma_conn *conn, const void *msg, u32 length,
-		  struct rpcrdma_rx *rx, verdict &verdict)
-{
-	constexpr u32 payload = v2::ONE_CHUNK_HEADER_OCTETS;
-
-	if (!is_usual(conn) || length < payload + RPC_MIN_OCTETS)
-		return false;
-
-	const span<payload + RPC_MIN_OCTETS> m{ msg };
-	const span<payload> header{ m };
-	const bool reply = m.word<v2::OFF_FLAGS>() & RDMA2_F_RESPONSE;
-
-	/* Forward direction only, because few clients accept chunks in reverse Calls */
-	if (reply != conn->cfg.client || !matches<payload>(conn, m, 0))
-		return false;
-	return reply ? receive_match<true>(conn, header, length, rx, verdict) :
-		       receive_match<false>(conn, header, length, rx, verdict);
 }
 
 /*
@@ -470,16 +401,85 @@ counted(struct rpcrdma_conn *conn, struct rpcrdma_rx *rx, verdict verdict)
 	return verdict;
 }
 
-/* Receive a message that is not plain. */
-[[gnu::noinline]] verdict receive_chunks(struct rpcrdma_conn *conn,
-					 const void *msg, u32 length,
-					 struct rpcrdma_rx *rx)
+/*
+ * Decode the lists of a message with a matching header, which have one chunk. Returns
+ * false if they have another form, or need other checks; only @rx has been changed then.
+ */
+template <bool REPLY, bool READ>
+[[gnu::always_inline]] inline bool
+decode_only_chunk(const struct rpcrdma_conn *conn,
+		  span<v2::ONE_CHUNK_HEADER_OCTETS> m, u32 stream,
+		  struct rpcrdma_lists *lists)
 {
-	verdict verdict;
+	const struct rpcrdma_props *own = &conn->cfg.props;
+	const xdr_reader in{ m.octets(), v2::ONE_CHUNK_HEADER_OCTETS,
+			     OFF_LISTS };
+	/* A Reply returns this end's own Write chunk: its segment has no limit. */
+	const list_limits limits = {
+		.reads = REPLY ? 0 : most_reads(conn),
+		.writes = 1,
+		.segs = REPLY ? 1 : own->rcsiz,
+		.segment = REPLY ? ~0u : own->rssiz,
+		.any_order = false,
+	};
 
-	if (!receive_one_chunk(conn, msg, length, rx, verdict))
+	if constexpr (READ)
+		return decode_one_read(in, limits, lists) &&
+		       lists->reads[0].position >= RPC_MIN_OCTETS &&
+		       lists->reads[0].position <= stream;
+	else
+		return decode_one_write(in, limits, lists);
+}
+
+/*
+ * Fast path: receive a Call at a server with one Read chunk or Write chunk of one
+ * segment, or a Reply at a client with such a Write chunk. is_usual() is true. Forward
+ * direction only, because few clients accept chunks in reverse Calls. Out of line, and
+ * each of these messages on its own, so that no registers have to be saved.
+ */
+template <bool REPLY, bool READ>
+[[gnu::noinline]] verdict receive_one_chunk(struct rpcrdma_conn *conn,
+					    const void *msg, u32 length,
+					    struct rpcrdma_rx *rx)
+{
+	constexpr u32 payload = v2::ONE_CHUNK_HEADER_OCTETS;
+	constexpr u32 flags = REPLY ? +RDMA2_F_RESPONSE : 0;
+
+	if (length < payload + RPC_MIN_OCTETS)
 		return receive_other(conn, msg, length, rx);
-	return counted(conn, rx, verdict);
+
+	const span<payload + RPC_MIN_OCTETS> m{ msg };
+	const span<payload> header{ m };
+
+	if (m.template word<v2::OFF_FLAGS>() != flags ||
+	    !matches<payload>(m, flags, 0) ||
+	    !decode_only_chunk<REPLY, READ>(conn, header, length - payload,
+					    &rx->lists))
+		return receive_other(conn, msg, length, rx);
+	fill_whole(rx, m.template word<v2::OFF_XID>(), payload, length);
+	rx->lists.inv_handle = m.template word<RPCRDMA_V2_PREFIX>();
+	if (!count_message(conn) ||
+	    !take_credits(conn,
+			  v2::decode_prefix(span<RPCRDMA_V2_PREFIX>{ header })))
+		return counted(conn, rx, RPCRDMA_RX_CLOSE);
+	count_one(conn, REPLY, READ, rx->lists.segs[0].length,
+		  &conn->counters.bytes_received);
+	return counted(conn, rx, REPLY ? RPCRDMA_RX_REPLY : RPCRDMA_RX_CALL);
+}
+
+/*
+ * Receive a message that is not plain, for which is_usual() is true. @first: the first
+ * word of its lists
+ */
+[[gnu::always_inline]] inline verdict receive_chunks(struct rpcrdma_conn *conn,
+						     const void *msg,
+						     u32 length, u32 first,
+						     struct rpcrdma_rx *rx)
+{
+	if (conn->cfg.client)
+		return receive_one_chunk<true, false>(conn, msg, length, rx);
+	return first ? receive_one_chunk<false, true>(conn, msg, length, rx) :
+		       receive_one_chunk<false, false>(conn, msg, length, rx);
 }
 
 } // namespace
@@ -511,10 +511,16 @@ enum rpcrdma_verdict rpcrdma_conn_receive(struct rpcrdma_conn *conn,
 					  struct rpcrdma_rx *rx)
 {
 	conn->counters.bytes_received += length;
-	if (!is_plain(conn, msg, length))
+	if (!is_usual(conn) || length < PLAIN_OCTETS)
 		return v1::is_plain(conn, msg, length) ?
 			       receive_plain_v1(conn, msg, length, rx) :
-			       receive_chunks(conn, msg, length, rx);
+			       receive_other(conn, msg, length, rx);
+
+	const span<PLAIN_OCTETS> m{ msg };
+
+	if (!is_plain(conn, m))
+		return receive_chunks(conn, msg, length, m.word<OFF_LISTS>(),
+				      rx);
 	return counted(conn, rx, receive_plain(conn, msg, length, rx));
 }
 

@@ -79,7 +79,8 @@ sq_call(struct rpcrdma_conn *conn, struct rpcrdma_sq *sq,
 	stamp_whole(conn, RPCRDMA_KIND_CALL, header);
 	rpcrdma_sq_charge(sq, wrs);
 	if (one)
-		count_one(conn, false, lists, &conn->counters.bytes_sent);
+		count_one(conn, false, lists->nr_reads, lists->segs[0].length,
+			  &conn->counters.bytes_sent);
 	else
 		count_complete(conn, RPCRDMA_KIND_CALL, format, lists,
 			       &conn->counters.bytes_sent);

@@ -42,35 +42,33 @@ takes_segment(const list_limits &max, const struct rpcrdma_segment &seg)
 }
 
 /*
- * Fast path: decode lists that have nothing but one Read chunk or one Write
- * chunk of one segment. Returns false if the lists, or these limits, need the
- * full decoder.
+ * Decode lists that have nothing but one Read chunk of one segment. ONE_CHUNK_OCTETS are
+ * present. Returns false if the lists, or these limits, need the full decoder.
  */
 [[gnu::always_inline]] static inline bool
-decode_one(xdr_reader in, const list_limits &max, struct rpcrdma_lists *lists)
+decode_one_read(xdr_reader in, const list_limits &max,
+		struct rpcrdma_lists *lists)
 {
-	if (!in.has(ONE_CHUNK_OCTETS))
+	if (in.word() != 1)
 		return false;
 
-	/*
-	 * A Read segment with its Position; or no more, and a Write chunk. In each
-	 * branch all offsets are constants.
-	 */
-	const u32 more = in.word();
+	const u32 position = in.word();
+	const struct rpcrdma_segment seg = decode_segment(in);
 
-	if (more == 1) {
-		const u32 position = in.word();
-		const struct rpcrdma_segment seg = decode_segment(in);
+	if ((in.word() | in.word() | in.word()) || position % sizeof(u32) ||
+	    !max.reads || !takes_segment(max, seg))
+		return false;
+	rpcrdma_lists_set_only(lists, true, position, seg.handle, seg.length,
+			       seg.offset);
+	return true;
+}
 
-		if ((in.word() | in.word() | in.word()) ||
-		    position % sizeof(u32) || !max.reads ||
-		    !takes_segment(max, seg))
-			return false;
-		rpcrdma_lists_set_only(lists, true, position, seg.handle,
-				       seg.length, seg.offset);
-		return true;
-	}
-	if (more || in.word() != 1 || in.word() != 1)
+/* The same for one Write chunk */
+[[gnu::always_inline]] static inline bool
+decode_one_write(xdr_reader in, const list_limits &max,
+		 struct rpcrdma_lists *lists)
+{
+	if (in.word() || in.word() != 1 || in.word() != 1)
 		return false;
 
 	const struct rpcrdma_segment seg = decode_segment(in);
@@ -80,6 +78,18 @@ decode_one(xdr_reader in, const list_limits &max, struct rpcrdma_lists *lists)
 	rpcrdma_lists_set_only(lists, false, 0, seg.handle, seg.length,
 			       seg.offset);
 	return true;
+}
+
+/*
+ * Fast path: decode lists that have nothing but one Read chunk or one Write
+ * chunk of one segment. Returns false if the lists, or these limits, need the
+ * full decoder.
+ */
+[[gnu::always_inline]] static inline bool
+decode_one(xdr_reader in, const list_limits &max, struct rpcrdma_lists *lists)
+{
+	return in.has(ONE_CHUNK_OCTETS) && (decode_one_read(in, max, lists) ||
+					    decode_one_write(in, max, lists));
 }
 
 /* Return true if @lists have one segment, which is in a Read chunk or a Write chunk. */
@@ -175,22 +185,22 @@ encode_written_header(void *buf, u32 xid, const struct rpcrdma_segment &seg)
 }
 
 /*
- * count_complete() of a message in one piece with @lists, for which has_one_segment() is
- * true; a Reply has no Read chunk.
+ * count_complete() of a message in one piece with a chunk of one segment of @octets; a
+ * Reply has no Read chunk.
  */
-[[gnu::always_inline]] static inline void
-count_one(struct rpcrdma_conn *conn, bool reply,
-	  const struct rpcrdma_lists *lists, u64 *bytes)
+[[gnu::always_inline]] static inline void count_one(struct rpcrdma_conn *conn,
+						    bool reply, bool read,
+						    u32 octets, u64 *bytes)
 {
 	if (reply) {
 		count_reply(conn, RPCRDMA_INLINE);
-		*bytes += lists->segs[0].length;
+		*bytes += octets;
 		return;
 	}
 	count_call(conn, RPCRDMA_INLINE);
-	if (lists->nr_reads) {
+	if (read) {
 		conn->counters.read_chunks++;
-		*bytes += lists->segs[0].length;
+		*bytes += octets;
 	} else {
 		conn->counters.write_chunks++;
 	}
