@@ -98,7 +98,7 @@ static inline bool rpcrdma_calls_may_retry(const struct rpcrdma_call_queue *q)
  * rpcrdma_calls_pass() - check if a thread may process a Call at once when it arrives
  * @q: queue of Calls
  * @call: Call
- * @read_octets: length of its Read chunks
+ * @nr_reads: number of its Read chunks
  *
  * Fast path, without the lock. Such a Call need not be queued. It overtakes no older Call
  * except those that are being pulled. If no Send context is free for its Reply, the caller
@@ -107,9 +107,9 @@ static inline bool rpcrdma_calls_may_retry(const struct rpcrdma_call_queue *q)
  */
 static inline bool rpcrdma_calls_pass(const struct rpcrdma_call_queue *q,
 				      struct rpcrdma_queued_call *call,
-				      u64 read_octets)
+				      u32 nr_reads)
 {
-	if (read_octets || rpcrdma_calls_any(q))
+	if (nr_reads || rpcrdma_calls_any(q))
 		return false;
 	call->pull_octets = 0;
 	return true;

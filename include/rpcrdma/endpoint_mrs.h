@@ -169,6 +169,16 @@ void rpcrdma_core_mrs_invalidate(struct rpcrdma_ep_core *core,
  */
 void rpcrdma_core_mrs_put(struct rpcrdma_ep_core *core, struct list_head *mrs);
 
+/**
+ * rpcrdma_core_mrs_free() - add MRs to those that are free
+ * @core: connection
+ * @mrs: list of struct rpcrdma_mr, which are unmapped
+ *
+ * Context: lock of the MRs held.
+ * Return: RPCRDMA_POOL_*, for rpcrdma_core_mrs_act().
+ */
+u32 rpcrdma_core_mrs_free(struct rpcrdma_ep_core *core, struct list_head *mrs);
+
 /* ---- Replies that the peer pulls (WP 8) ---- */
 
 /**

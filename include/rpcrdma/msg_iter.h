@@ -162,11 +162,16 @@ rpcrdma_call_to_pull(const struct rpcrdma_rx *rx, u32 before, bool in_place)
 {
 	struct rpcrdma_call_pull pull = { NULL, 0 };
 
-	if (!rpcrdma_call_read_octets(rx))
+	if (!rx->lists.nr_reads)
 		return pull;
 	if (in_place)
 		pull.item = rpcrdma_call_only_item(rx, before);
-	pull.octets = pull.item ? pull.item->length : rpcrdma_call_octets(rx);
+	if (pull.item)
+		pull.octets = pull.item->length;
+	else if (rpcrdma_call_read_octets(rx))
+		pull.octets = rpcrdma_call_octets(rx);
+	if (!pull.octets)
+		pull.item = NULL;
 	return pull;
 }
 

@@ -310,6 +310,12 @@ TEST(MsgIter, PulledPartsOfACall)
 	pull = rpcrdma_call_to_pull(rx.get(), 40, true);
 	EXPECT_EQ(pull.item, &rx->lists.reads[0]);
 	EXPECT_EQ(pull.octets, 4999u);
+	/* Nothing is pulled for an empty chunk. */
+	rx->lists.reads[0].length = 0;
+	pull = rpcrdma_call_to_pull(rx.get(), 40, true);
+	EXPECT_EQ(pull.item, nullptr);
+	EXPECT_EQ(pull.octets, 0u);
+	rx->lists.reads[0].length = 4999;
 	/* The complete Call is pulled. */
 	for (const rpcrdma_call_pull &all :
 	     { rpcrdma_call_to_pull(rx.get(), 44, true),

@@ -80,8 +80,7 @@ static inline bool rpcrdma_core_call_passes(struct rpcrdma_ep_core *core,
 					    struct rpcrdma_call_queue *q,
 					    struct rpcrdma_recv *rv)
 {
-	if (!rpcrdma_calls_pass(q, &rv->queued,
-				rpcrdma_call_read_octets(&rv->rx)))
+	if (!rpcrdma_calls_pass(q, &rv->queued, rv->rx.lists.nr_reads))
 		return false;
 	rv->send = rpcrdma_core_reserve_reply(core);
 	return rv->send;

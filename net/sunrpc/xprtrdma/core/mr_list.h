@@ -59,27 +59,22 @@ static inline struct rpcrdma_mr *rpcrdma_core_mr_get(struct rpcrdma_ep_core *cor
 static inline void rpcrdma_core_mrs_return(struct rpcrdma_ep_core *core,
 					   struct list_head *mrs, bool open)
 {
-	struct list_head *at = mrs->next;
-	struct rpcrdma_mr *first;
-	bool used = false;
-	u32 todo, count = 0;
+	struct rpcrdma_mr *mr = (struct rpcrdma_mr *)mrs->next;
+	u32 todo;
 
 	/* Unmapping may take long with an IOMMU: not under a spinlock. */
 	rpcrdma_port_mrs_unmap(core, mrs, open);
 	rpcrdma_port_lock_mrs(core);
-	first = core->mrs.free;
-	do {
-		struct rpcrdma_mr *mr = (struct rpcrdma_mr *)at;
+	if (__builtin_expect(mr->list.next == mrs, 1)) {
+		const bool used = mr->used;
 
-		mr->next = first;
-		first = mr;
-		used |= mr->used;
 		mr->used = false;
-		count++;
-		at = at->next;
-	} while (at != mrs);
-	core->mrs.free = first;
-	todo = rpcrdma_mr_pool_put(&core->mrs.pool, count, used);
+		mr->next = core->mrs.free;
+		core->mrs.free = mr;
+		todo = rpcrdma_mr_pool_put(&core->mrs.pool, 1, used);
+	} else {
+		todo = rpcrdma_core_mrs_free(core, mrs);
+	}
 	rpcrdma_port_unlock_mrs(core);
 	mrs->next = mrs;
 	mrs->prev = mrs;

@@ -96,8 +96,9 @@ struct rpcrdma_ep_ops {
 };
 
 struct rpcrdma_ep {
-	spinlock_t		lock;
+	/* The first member, so that both have one address */
 	struct rpcrdma_ep_core	core;
+	spinlock_t		lock;
 	/* Memory charged to the peer */
 	struct rpcrdma_quota_account memory;
 	spinlock_t		memory_lock;

@@ -372,16 +372,23 @@ void rpcrdma_port_mrs_unmap(struct rpcrdma_ep_core *core,
 		mutex_unlock(&ep->unmap_mutex);
 }
 
+/* rpcrdma_mrs_put() once the teardown has begun */
+static noinline void rpcrdma_mrs_put_late(struct rpcrdma_ep *ep,
+					  struct list_head *mrs)
+{
+	rpcrdma_core_mrs_return(&ep->core, mrs, false);
+}
+
 __flatten void rpcrdma_mrs_put(struct rpcrdma_ep *ep, struct list_head *mrs)
 {
-	bool open;
-
 	if (list_empty(mrs))
 		return;
-	open = rpcrdma_ep_enter(ep);
-	rpcrdma_core_mrs_return(&ep->core, mrs, open);
-	if (likely(open))
+	if (likely(rpcrdma_ep_enter(ep))) {
+		rpcrdma_core_mrs_return(&ep->core, mrs, true);
 		rpcrdma_ep_leave(ep);
+	} else {
+		rpcrdma_mrs_put_late(ep, mrs);
+	}
 }
 
 static struct verbs_mr *rpcrdma_verbs_mr(struct rpcrdma_mr *mr)

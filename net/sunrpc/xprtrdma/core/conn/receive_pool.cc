@@ -290,7 +290,7 @@ void count_free(struct rpcrdma_conn *conn)
 {
 	if (conn->recvs_to_free)
 		conn->recvs_to_free--;
-	if (conn->grant_recvs_to_free)
+	if (conn->grant_recvs_to_free) [[unlikely]]
 		conn->grant_recvs_to_free--;
 	else
 		conn->recvs_freed = 1;
@@ -498,6 +498,10 @@ u32 rpcrdma_recvs_released(struct rpcrdma_conn *conn)
 	    available(conn) >= static_cast<s32>(conn->window)) [[unlikely]]
 		return free_receive(conn);
 	conn->recvs_withheld++;
+	/* Fast path: enough others are posted, and all are advertised. */
+	if (is_settled(conn) && conn->recvs_withheld < conn->batch &&
+	    enough_posted(conn) && !limit_can_rise(conn)) [[likely]]
+		return 0;
 	if (post_due(conn))
 		return RPCRDMA_EV_RECEIVES;
 	return grant_events(conn);

@@ -264,6 +264,23 @@ void rpcrdma_core_mrs_invalidate(struct rpcrdma_ep_core *core,
 		inv->done(inv, true);
 }
 
+u32 rpcrdma_core_mrs_free(struct rpcrdma_ep_core *core, struct list_head *mrs)
+{
+	bool used = false;
+	u32 count = 0;
+
+	for (list_head *at = mrs->next; at != mrs; at = at->next) {
+		rpcrdma_mr *mr = list_object<rpcrdma_mr>(at);
+
+		mr->next = core->mrs.free;
+		core->mrs.free = mr;
+		used |= mr->used;
+		mr->used = false;
+		count++;
+	}
+	return rpcrdma_mr_pool_put(&core->mrs.pool, count, used);
+}
+
 void rpcrdma_core_mrs_put(struct rpcrdma_ep_core *core, struct list_head *mrs)
 {
 	if (list_is_empty(mrs))
