@@ -67,7 +67,7 @@ u32 rpcrdma_sg_of_pages(struct page **pages, u32 at, u32 octets, u32 most,
 			struct scatterlist *sg)
 {
 	u32 offset = offset_in_page(at), end = offset + octets;
-	long i = -(long)DIV_ROUND_UP(end, PAGE_SIZE), stop;
+	long i = -(long)DIV_ROUND_UP(end, PAGE_SIZE), start, stop;
 	struct scatterlist *first = sg;
 	struct page *page, *next;
 
@@ -89,12 +89,13 @@ u32 rpcrdma_sg_of_pages(struct page **pages, u32 at, u32 octets, u32 most,
 			page = pages[i];
 			continue;
 		}
+		start = i;
 		stop = min(0L, i - 1 + (long)(most >> PAGE_SHIFT));
 		while (i != stop && rpcrdma_page_is_next(next, pages[i])) {
 			next++;
 			i++;
 		}
-		sg->length = (u32)(next - page) << PAGE_SHIFT;
+		sg->length = (u32)(i - start + 1) << PAGE_SHIFT;
 		if (!i)
 			break;
 		page = pages[i];

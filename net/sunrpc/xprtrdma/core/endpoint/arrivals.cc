@@ -204,9 +204,9 @@ bool continued(rpcrdma_ep_core *core, rpcrdma_recv *rv)
 }
 
 /* Return true if a message with that verdict is for the transport. */
-bool is_for_transport(const rpcrdma_ep_core *core, const rpcrdma_recv *rv)
+bool is_for_transport(const rpcrdma_ep_core *core, unsigned int verdict)
 {
-	switch (rv->verdict) {
+	switch (verdict) {
 	case RPCRDMA_RX_REPLY:
 	case RPCRDMA_RX_BAD_REPLY:
 	case RPCRDMA_RX_ERROR:
@@ -270,8 +270,10 @@ rpcrdma_core_receive(struct rpcrdma_ep_core *core, struct rpcrdma_recv *rv)
 	const enum rpcrdma_verdict verdict =
 		rpcrdma_conn_receive(&core->conn, rv->buf, rv->octets, &rv->rx);
 
+	const u32 events = rv->rx.events;
+
 	core->recvs_held++;
-	core->arrivals.events = rv->rx.events;
+	core->arrivals.events = events;
 	rv->verdict = verdict;
 	rv->payload = static_cast<u8 *>(rv->buf) + rv->rx.payload_offset;
 	rv->payload_len = rv->rx.payload_length;
@@ -279,11 +281,11 @@ rpcrdma_core_receive(struct rpcrdma_ep_core *core, struct rpcrdma_recv *rv)
 		rpcrdma_conn_close(&core->conn, NOT_OFFERED);
 		return RPCRDMA_OUTCOME_CLOSE;
 	}
-	if ((rv->rx.events & (RPCRDMA_EV_OPENED | RPCRDMA_EV_HELLO)) ||
+	if ((events & (RPCRDMA_EV_OPENED | RPCRDMA_EV_HELLO)) ||
 	    rv->rx.format == RPCRDMA_CONTINUED) [[unlikely]]
 		return verdict == RPCRDMA_RX_CLOSE ? RPCRDMA_OUTCOME_CLOSE :
 						     RPCRDMA_OUTCOME_FINISH;
-	if (is_for_transport(core, rv)) [[likely]]
+	if (is_for_transport(core, verdict)) [[likely]]
 		return RPCRDMA_OUTCOME_DELIVER;
 	if (verdict == RPCRDMA_RX_CLOSE)
 		return RPCRDMA_OUTCOME_CLOSE;
@@ -317,7 +319,7 @@ bool rpcrdma_core_receive_finish(struct rpcrdma_ep_core *core,
 		rpcrdma_core_close(core, core->conn.reason);
 	} else if (rv->rx.format == RPCRDMA_CONTINUED && !continued(core, rv)) {
 		drop_continued(core);
-	} else if (is_for_transport(core, rv)) {
+	} else if (is_for_transport(core, rv->verdict)) {
 		return true;
 	} else if (rv->verdict == RPCRDMA_RX_PULL_COMPLETE) {
 		reply_pulled(rv);

@@ -79,6 +79,22 @@ constexpr char TOO_FEW_MRS[] =
 }
 
 /*
+ * Return true if the connection is open and has MRs, and neither a Call before this one nor
+ * this one was refused for its form. The values are combined: the compiler would keep each
+ * of them until a constant of the same value and size is needed.
+ */
+[[gnu::always_inline]] inline bool is_usual(const rpcrdma_conn *conn,
+					    const rpcrdma_peer_limits *learned,
+					    const rpcrdma_xact *x)
+{
+	const u64 other = conn->state ^ +RPCRDMA_CONN_OPEN;
+
+	return !(other | conn->cfg.no_mrs |
+		 __atomic_load_n(&learned->any, __ATOMIC_RELAXED) |
+		 x->retry_limits.retried_errors);
+}
+
+/*
  * Plan a Call without its complete geometry: one item, which fits into one MR, in a
  * chunk. Return false if anything about the Call, its peer or its MRs is unusual.
  */
@@ -87,9 +103,9 @@ plan_only_item(rpcrdma_ep_core *core, rpcrdma_rpc *rpc,
 	       const rpcrdma_peer_limits *learned, rpcrdma_call_item *item,
 	       rpcrdma_call_plan *plan)
 {
-	return core->conn.cfg.client && uses_chunks(&core->conn) &&
-	       !rpcrdma_peer_limits_any(learned) &&
-	       !rpc->x.retry_limits.retried_errors &&
+	return core->conn.cfg.client &&
+	       is_usual(&core->conn, learned, &rpc->x) &&
+	       uses_chunks(&core->conn) &&
 	       !rpcrdma_mr_pool_is_starved(&core->mrs.pool) &&
 	       rpcrdma_port_call_item(core, rpc, item) &&
 	       item->octets <= RPCRDMA_MAX_CHUNK_OCTETS &&

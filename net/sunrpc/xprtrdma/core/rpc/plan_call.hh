@@ -14,11 +14,10 @@
 namespace rpcrdma
 {
 
-/* Return true if @conn is open, and chunks are used on it. */
+/* Return true if the peer of @conn, which is open, uses chunks. */
 static inline bool uses_chunks(const struct rpcrdma_conn *conn)
 {
-	return conn->state == RPCRDMA_CONN_OPEN && conn->peer.rssiz &&
-	       !conn->cfg.no_mrs &&
+	return conn->peer.rssiz &&
 	       __atomic_load_n(&conn->peer.rcsiz, __ATOMIC_RELAXED);
 }
 
