@@ -37,8 +37,8 @@
  *
  * An account is changed under the lock of its owner, the sum under one lock of the
  * host, for a few additions. That lock protects the queue, too, and the account's
- * place in it. Flags that are read without a lock say whether the sum has to be asked
- * at all; they are hints.
+ * place in it. Two flags and a part of the limit are read without a lock. They say
+ * whether the sum has to be asked at all, and are hints.
  */
 #include "../internal.hh"
 #include "../quota_own.h"
