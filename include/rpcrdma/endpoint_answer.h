@@ -24,6 +24,7 @@ extern "C" {
  * @inv: invalidation of @mrs; work.chain is set by the host
  * @local_inv: the Reply needed an invalidation by this end; reset by the host
  * @bad_reply: the Reply was bad; reset by the host
+ * @copied: bytes of an inline Reply, to be counted; reset by the host
  *
  * The context that has claimed the RPC owns all members until the RPC is complete, sent
  * again or left. Otherwise its sender or its releaser owns them.
@@ -36,6 +37,7 @@ struct rpcrdma_rpc {
 	struct rpcrdma_inv inv;
 	bool local_inv;
 	bool bad_reply;
+	u32 copied;
 };
 
 /* The RPCs of a transport: the host's */
@@ -76,7 +78,7 @@ void rpcrdma_core_answer_other(struct rpcrdma_claim claim,
  * @rv: the message
  * @head: bytes of the head iovec
  *
- * Context: as for rpcrdma_port_rpc_claim(), which calls this.
+ * Context: lock of the RPCs held.
  * Return: as rpcrdma_xact_claim_reply() does; never CLAIMED_LAST for an ERROR.
  */
 enum rpcrdma_claimed rpcrdma_core_rpc_claim(struct rpcrdma_rpc *rpc,
@@ -84,10 +86,10 @@ enum rpcrdma_claimed rpcrdma_core_rpc_claim(struct rpcrdma_rpc *rpc,
 					    u32 head);
 
 /**
- * rpcrdma_core_rpc_pulled() - report that the Reads of rpcrdma_port_rpc_reads() have
+ * rpcrdma_core_rpc_pulled() - report that the Reads of rpcrdma_port_rpc_reads_built() have
  *	ended
  * @core: connection
- * @rpc: as passed to rpcrdma_port_rpc_reads()
+ * @rpc: as passed to rpcrdma_port_rpc_reads_built()
  * @ok: they were executed
  *
  * Context: process context, no lock held.

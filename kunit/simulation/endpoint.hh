@@ -244,6 +244,9 @@ public:
 	int map_item(list_head *list, memory &mem, u32 at, u32 length,
 		     bool writable);
 	void put_mrs(list_head *list);
+	/* Return true if an MR of @list has some of these bytes. */
+	static bool maps(const list_head *list, const memory &mem, u32 at,
+			 u32 length);
 	/*
 	 * From now on, the peer's access to @list may fail without being a
 	 * fault.

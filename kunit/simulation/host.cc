@@ -56,6 +56,8 @@ rpc *host::begin(const spec &what, endpoint *bound, std::function<void()> ended)
 	task->ended = std::move(ended);
 	tasks_[task->xid] = task;
 	encode(task);
+	/* Bytes that are not placed differ from those expected. */
+	task->reply.octets.assign(what.reply_max + what.reply_item, 0xee);
 	xmit_.push_back(task);
 	/* The task is awake. */
 	asleep_ = false;
@@ -101,7 +103,6 @@ void host::release(rpc *task)
 		w_.complain("a bad Reply is accepted");
 	task->call.retire(w_, "a Call");
 	task->reply.retire(w_, "a Reply");
-	task->item.retire(w_, "a result");
 	task->state = rpc::OVER;
 	w_.log("RPC %u is over: %d", task->id, task->status);
 	if (task->ended)

@@ -126,9 +126,10 @@ struct rpc final : actor, rpcrdma_rpc {
 	u32 sequence = 0;    /* GSS sequence number, new for each encoding */
 	u32 timer = 0;
 	u32 refusals = 0, replays = 0;
-	rpcrdma_chain requests;	  /* of the invalidation */
-	std::vector<u8> stream;	  /* Payload stream of an inline Reply */
-	memory call, reply, item; /* item: memory of the Write chunk */
+	rpcrdma_chain requests; /* of the invalidation */
+	memory call, reply;	/* reply: head, pages and tail */
+	/* Bytes of head and pages that belong to the Reply, at most */
+	u32 head = ~0u, pages = ~0u;
 	int status = 0;
 	bool unanswered = false; /* may remain without a Reply */
 	int refused = 0;	 /* errno if it cannot be sent */
@@ -210,11 +211,18 @@ public:
 	void act(u32 what, u64 arg) override;
 
 	/* Called for the core, in replies.cc and requester.cc */
-	rpcrdma_claim claim(const rpcrdma_recv &rv);
+	bool answer(rpcrdma_recv *rv);
+	void lock();
+	void unlock();
+	rpc *answer_for(u32 xid);
+	void hold(rpc *task);
+	void answered(rpc *task, u32 octets);
 	rpcrdma_buf_layout layout(const rpc *task) const;
+	void copy_in(rpc *task, u32 to, const void *from, u32 length);
+	void *tail(rpc *task);
 	void report(rpc *task, const rpcrdma_actions &s);
-	int reads(rpc *task, endpoint &from, const rpcrdma_recv &rv,
-		  rpcrdma_transfer **t);
+	int add_read(rpc *task, transfer *t, const rpcrdma_msg_range &range);
+	void built(rpc *task, endpoint &from, transfer *t, int status);
 	void lost(const rpc *task);
 	void reclaim_mrs(rpc *task);
 	void learn(const rpc *task, const rpcrdma_rx &rx,
@@ -300,10 +308,10 @@ private:
 	rpc *find(u32 xid) const;
 	void fail(rpc *task, int status);
 	void over(rpc *task);
-	void answered(rpc *task, const std::vector<u8> &whole);
 	bool pieces_fit(const rpc *task, const endpoint *on,
 			const rpcrdma_call_plan &plan) const;
-	std::vector<u8> assemble(const rpc *task) const;
+	void place(rpc *task, u32 to, u32 length);
+	std::vector<u8> assemble(const rpc *task, u32 octets) const;
 	std::vector<u8> with_items(const rpc *task,
 				   const std::vector<u8> &stream) const;
 	void deliver(rpc *task, const std::vector<u8> &whole);
@@ -352,6 +360,8 @@ private:
 	u32 next_sequence_ = 0;
 	rpcrdma_peer_limits peer_limits_{};
 	bool remembered_ = false; /* a loss, in the last try_send() */
+	bool locked_ = false;	  /* the RPCs */
+	const rpcrdma_recv *answering_ = nullptr;
 };
 
 } // namespace simulation

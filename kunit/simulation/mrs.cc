@@ -88,6 +88,19 @@ void endpoint::refused(u32 count)
 			": a message waits for MRs that never become available");
 }
 
+bool endpoint::maps(const list_head *list, const memory &mem, u32 at,
+		    u32 length)
+{
+	for (list_head *l = list->next; l != list; l = l->next) {
+		const device_mr *reg = mr_of(l);
+
+		if (reg->mem == &mem && at < reg->at + reg->length &&
+		    reg->at < at + length)
+			return true;
+	}
+	return false;
+}
+
 void endpoint::put_mrs(list_head *list)
 {
 	rpcrdma_core_mrs_put(this, list);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The Requester: Replies and ERRORs, and the actions that the core requests for
- * them (core/port_rpc.h)
+ * them (core/port_answer.h)
  */
 #include "host.hh"
 
@@ -26,51 +26,65 @@ void host::unpin(rpc *task)
 		take_back(task);
 }
 
-/*
- * Return the layout of a Reply's memory, in which the result has a place of its
- * own. The engine knows one result. Of several results, the host finds the
- * bytes itself.
- */
-static rpcrdma_buf_layout layout_of(const spec &what)
+/* ---- Claims ---- */
+
+bool host::answer(rpcrdma_recv *rv)
 {
-	if (what.ddp && what.reply_item && what.reply_pieces == 1)
-		return { ITEM_POSITION, what.reply_item,
-			 what.reply_max - ITEM_POSITION };
-	return { what.reply_max, 0, 0 };
+	answering_ = rv;
+	const bool over = rpcrdma_core_answer_rpc(this, rv);
+
+	if (locked_)
+		w_.complain("the RPCs remain locked");
+	return over;
 }
 
-rpcrdma_buf_layout host::layout(const rpc *task) const
+void host::lock()
 {
-	return layout_of(task->what);
+	if (locked_)
+		w_.complain("the RPCs are locked twice");
+	locked_ = true;
 }
 
-rpcrdma_claim host::claim(const rpcrdma_recv &rv)
+void host::unlock()
 {
-	rpc *task = find(rv.rx.xid);
-	enum rpcrdma_claimed how = RPCRDMA_CLAIMED_NOT;
+	locked_ = false;
+}
 
-	if (task)
-		how = rpcrdma_core_rpc_claim(task, &rv,
-					     layout_of(task->what).head);
-	if (how == RPCRDMA_CLAIMED_NOT)
-		return { nullptr, how };
+rpc *host::answer_for(u32 xid)
+{
+	if (!locked_)
+		w_.complain("an RPC is looked up without the lock");
+	return find(xid);
+}
+
+void host::hold(rpc *task)
+{
+	const rpcrdma_lists &lists = answering_->rx.lists;
+
+	if (!locked_)
+		w_.complain("an RPC is claimed without the lock");
 	task->pinned = true;
 	if (client_)
 		net_.reset_backoff();
 	for (u32 i = 0; i < std::size(task->written); i++)
-		task->written[i] = i < rv.rx.lists.nr_writes ?
-					   rv.rx.lists.writes[i].length :
-					   0;
-	if (how == RPCRDMA_CLAIMED_LAST) {
-		const auto *from = static_cast<const u8 *>(rv.payload);
-		const std::vector<u8> whole(from, from + rv.payload_len);
-
-		answered(task, task->what.reply_pieces > 1 ?
-				       with_items(task, whole) :
-				       whole);
-	}
-	return { task, how };
+		task->written[i] =
+			i < lists.nr_writes ? lists.writes[i].length : 0;
 }
+
+/* Process a complete Reply of @octets bytes. */
+void host::answered(rpc *task, u32 octets)
+{
+	if (!task->pinned)
+		w_.complain("an RPC completes that is not held");
+	if (task->state == rpc::DYING) {
+		over(task);
+		return;
+	}
+	task->pinned = false;
+	deliver(task, assemble(task, octets));
+}
+
+/* ---- Messages for the log, and limits ---- */
 
 void host::learn(const rpc *task, const rpcrdma_rx &rx,
 		 const rpcrdma_call &call)
@@ -135,21 +149,10 @@ void host::over(rpc *task)
 	unpin(task);
 }
 
-/* Process the complete Reply @whole. */
-void host::answered(rpc *task, const std::vector<u8> &whole)
-{
-	if (task->state == rpc::DYING) {
-		over(task);
-		return;
-	}
-	task->pinned = false;
-	deliver(task, whole);
-}
-
 void host::processed(rpc *task, int result)
 {
 	if (result >= 0) {
-		answered(task, assemble(task));
+		answered(task, static_cast<u32>(result));
 		return;
 	}
 	w_.sum.failed++;
@@ -158,23 +161,50 @@ void host::processed(rpc *task, int result)
 	over(task);
 }
 
-int host::reads(rpc *task, endpoint &from, const rpcrdma_recv &rv,
-		rpcrdma_transfer **reads)
-{
-	const u32 octets = task->x.placed.pull_octets;
-	transfer *t;
-	int rc;
+/* ---- The memory of a Reply ---- */
 
+/* The processor writes to @length bytes of that memory from byte @to on. */
+void host::place(rpc *task, u32 to, u32 length)
+{
+	const rpcrdma_buf_layout at = layout(task);
+
+	if (u64{ to } + length > u64{ at.head } + at.pages + at.tail)
+		w_.complain("a Reply exceeds its memory");
+	if (task->mrs_of &&
+	    task->mrs_of->maps(&task->mrs, task->reply, to, length))
+		w_.complain("a Reply is copied to memory of the device");
+}
+
+void host::copy_in(rpc *task, u32 to, const void *from, u32 length)
+{
+	place(task, to, length);
+	if (length)
+		memmove(&task->reply.octets[to], from, length);
+}
+
+void *host::tail(rpc *task)
+{
+	const rpcrdma_buf_layout at = layout(task);
+
+	place(task, at.head + at.pages, at.tail);
+	return task->reply.octets.data() + at.head + at.pages;
+}
+
+int host::add_read(rpc *task, transfer *t, const rpcrdma_msg_range &range)
+{
+	return t->ep->add_transfer(t, task->rv->rx.lists, *range.chunk,
+				   range.from, task->reply, range.to,
+				   range.length);
+}
+
+void host::built(rpc *task, endpoint &from, transfer *t, int status)
+{
 	w_.sum.pulled++;
-	task->reply.octets.resize(octets);
-	t = from.new_transfer(op::read);
 	if (!t)
-		return -ENOMEM;
-	rc = from.add_transfer(t, rv.rx.lists, rv.rx.lists.reads[0], 0,
-			       task->reply, 0, octets);
-	if (rc) {
+		return;
+	if (status) {
 		from.drop_transfer(t);
-		return rc;
+		return;
 	}
 	t->ended = [xid = task->xid, task, &from](bool ok) {
 		rpcrdma_core_rpc_pulled(&from, task, ok);
@@ -182,8 +212,6 @@ int host::reads(rpc *task, endpoint &from, const rpcrdma_recv &rv,
 		if (ok && xid % 4 == 0)
 			rpcrdma_core_send_done(&from, xid, 0);
 	};
-	*reads = t;
-	return 0;
 }
 
 /*
@@ -193,11 +221,10 @@ int host::reads(rpc *task, endpoint &from, const rpcrdma_recv &rv,
 std::vector<u8> host::with_items(const rpc *task,
 				 const std::vector<u8> &stream) const
 {
+	const u8 *items = task->reply.octets.data() + layout(task).head;
 	std::vector<u8> whole;
 	u32 at = ITEM_POSITION;
 
-	if (!task->x.placed.write_octets)
-		return stream;
 	if (stream.size() < ITEM_POSITION) {
 		w_.complain("a Reply is short");
 		return stream;
@@ -205,11 +232,9 @@ std::vector<u8> host::with_items(const rpc *task,
 	whole.assign(stream.begin(), stream.begin() + at);
 	each_item(task->what.reply_pieces, task->what.reply_item,
 		  [&](u32 i, u32 from, u32 length) {
-			  const std::vector<u8> &item = task->item.octets;
-
 			  if (task->written[i] == length) {
-				  whole.insert(whole.end(), item.begin() + from,
-					       item.begin() + from + length);
+				  whole.insert(whole.end(), items + from,
+					       items + from + length);
 				  whole.resize(roundup4(
 					  static_cast<u32>(whole.size())));
 			  } else if (task->written[i] ||
@@ -226,33 +251,35 @@ std::vector<u8> host::with_items(const rpc *task,
 	return whole;
 }
 
-/* Assemble the complete Reply from its parts. */
-std::vector<u8> host::assemble(const rpc *task) const
+/*
+ * Return the Reply of @octets bytes as sunrpc reads it: of each part as much as
+ * belongs to the Reply, without the roundup of the pages.
+ */
+std::vector<u8> host::assemble(const rpc *task, u32 octets) const
 {
-	const rpcrdma_reply_layout &parts = task->x.parts;
-	const rpcrdma_placed &placed = task->x.placed;
-	const u8 *from = placed.pull_octets || placed.reply_octets ?
-				 task->reply.octets.data() :
-				 task->stream.data();
-	std::vector<u8> whole(from, from + parts.head);
+	const rpcrdma_buf_layout at = layout(task);
+	const u8 *from = task->reply.octets.data();
+	const u32 head = std::min({ at.head, task->head, octets });
+	const u32 pages = std::min({ at.pages, task->pages, octets - head });
+	const bool reduced = task->pages != ~0u;
+	const u32 pad = reduced ? -pages & 3 : 0;
+	std::vector<u8> whole(from, from + head);
 
 	if (task->what.reply_pieces > 1)
-		return with_items(task, whole);
-	from += parts.head;
-	if (parts.reduced) {
-		const u8 *item = task->item.octets.data();
-
-		whole.insert(whole.end(), item, item + parts.pages);
-	} else {
-		whole.insert(whole.end(), from, from + parts.pages);
-		from += parts.pages;
-	}
-	whole.insert(whole.end(), parts.pad, 0);
-	whole.insert(whole.end(), from, from + parts.tail);
-	if (whole.size() != parts.octets)
+		return reduced ? with_items(task, whole) : whole;
+	from += at.head;
+	whole.insert(whole.end(), from, from + pages);
+	from += at.pages + pad;
+	whole.insert(whole.end(), pad, 0);
+	if (octets < whole.size() || octets - head - pages > at.tail) {
 		w_.complain("the parts of a Reply are not all of it");
+		return whole;
+	}
+	whole.insert(whole.end(), from, from + octets - whole.size());
 	return whole;
 }
+
+/* ---- The end ---- */
 
 void host::requeue(rpc *task)
 {
@@ -334,24 +361,28 @@ void rpcrdma_port_rpc_report(struct rpcrdma_ep_core *,
 	task_of(called)->owner->report(task_of(called), *s);
 }
 
-void rpcrdma_port_rpc_place(struct rpcrdma_rpc *called)
+const void *rpcrdma_port_rpc_head(const struct rpcrdma_rpc *called)
 {
-	const auto *rv = static_cast<received *>(called->rv);
-
-	task_of(called)->stream.assign(rv->data(),
-				       rv->data() + rv->payload_len);
+	return task_of(called)->reply.octets.data();
 }
 
-/* assemble() does this. */
-void rpcrdma_port_rpc_move(struct rpcrdma_rpc *)
+void *rpcrdma_port_rpc_tail(const struct rpcrdma_rpc *called)
 {
+	rpc *task = task_of(const_cast<rpcrdma_rpc *>(called));
+
+	return task->owner->tail(task);
 }
 
-const void *rpcrdma_port_rpc_first(const struct rpcrdma_rpc *called)
+void rpcrdma_port_rpc_copy(struct rpcrdma_rpc *called, u32 to, const void *from,
+			   u32 length)
 {
-	const memory &reply = task_of(called)->reply;
+	task_of(called)->owner->copy_in(task_of(called), to, from, length);
+}
 
-	return reply.octets.size() < 8 ? nullptr : reply.octets.data();
+void rpcrdma_port_rpc_lengths(struct rpcrdma_rpc *called, u32 head, u32 pages)
+{
+	task_of(called)->head = head;
+	task_of(called)->pages = pages;
 }
 
 void rpcrdma_port_rpc_put_mrs(struct rpcrdma_ep_core *core,
@@ -360,12 +391,25 @@ void rpcrdma_port_rpc_put_mrs(struct rpcrdma_ep_core *core,
 	of(core).put_mrs(&called->mrs);
 }
 
-int rpcrdma_port_rpc_reads(struct rpcrdma_ep_core *core,
-			   struct rpcrdma_rpc *called,
-			   const struct rpcrdma_recv *rv,
-			   struct rpcrdma_transfer **t)
+struct rpcrdma_transfer *rpcrdma_port_rpc_reads(struct rpcrdma_ep_core *core)
 {
-	return task_of(called)->owner->reads(task_of(called), of(core), *rv, t);
+	return of(core).new_transfer(op::read);
+}
+
+int rpcrdma_port_rpc_read(struct rpcrdma_rpc *called,
+			  struct rpcrdma_transfer *t,
+			  const struct rpcrdma_msg_range *range)
+{
+	return task_of(called)->owner->add_read(
+		task_of(called), static_cast<transfer *>(t), *range);
+}
+
+void rpcrdma_port_rpc_reads_built(struct rpcrdma_ep_core *core,
+				  struct rpcrdma_rpc *called,
+				  struct rpcrdma_transfer *t, int status)
+{
+	task_of(called)->owner->built(task_of(called), of(core),
+				      static_cast<transfer *>(t), status);
 }
 
 void rpcrdma_port_rpc_learn(struct rpcrdma_ep_core *,
@@ -398,10 +442,29 @@ void rpcrdma_port_rpc_leave(struct rpcrdma_rpc *called)
 	task_of(called)->owner->unpin(task_of(called));
 }
 
-struct rpcrdma_claim rpcrdma_port_rpc_claim(struct rpcrdma_requester *r,
-					    const struct rpcrdma_recv *rv)
+void rpcrdma_port_rpc_lock(struct rpcrdma_requester *r)
 {
-	return static_cast<host *>(r)->claim(*rv);
+	static_cast<host *>(r)->lock();
+}
+
+void rpcrdma_port_rpc_unlock(struct rpcrdma_requester *r)
+{
+	static_cast<host *>(r)->unlock();
+}
+
+struct rpcrdma_rpc *rpcrdma_port_rpc_find(struct rpcrdma_requester *r, u32 xid)
+{
+	return static_cast<host *>(r)->answer_for(xid);
+}
+
+void rpcrdma_port_rpc_hold(struct rpcrdma_rpc *called)
+{
+	task_of(called)->owner->hold(task_of(called));
+}
+
+void rpcrdma_port_rpc_answered(struct rpcrdma_rpc *called, u32 octets)
+{
+	task_of(called)->owner->answered(task_of(called), octets);
 }
 
 void rpcrdma_port_rpc_layout(const struct rpcrdma_rpc *called,
@@ -414,5 +477,5 @@ void rpcrdma_port_rpc_layout(const struct rpcrdma_rpc *called,
 
 bool rpcrdma_port_answer(struct rpcrdma_requester *r, struct rpcrdma_recv *rv)
 {
-	return rpcrdma_core_answer_rpc(r, rv);
+	return static_cast<host *>(r)->answer(rv);
 }

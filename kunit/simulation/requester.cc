@@ -52,7 +52,7 @@ static u32 offered(const rpc *task)
 	return octets;
 }
 
-/* Return the layout of a Call message, and of the memory for its Reply. */
+/* Return the layout of a Call message, and of its Reply. */
 static rpcrdma_buf_layout call_of(const spec &what)
 {
 	if (!what.ddp || !what.call_item)
@@ -70,6 +70,19 @@ static rpcrdma_buf_layout reply_of(const rpc *task)
 	/* A result without a Write chunk is conveyed in the message. */
 	return { ITEM_POSITION, what.reply_item,
 		 what.reply_max - ITEM_POSITION - offered(task) };
+}
+
+/*
+ * Return the layout of the memory for a Reply. The engine knows one result. Several results
+ * are after the message here, and the host finds the bytes itself.
+ */
+rpcrdma_buf_layout host::layout(const rpc *task) const
+{
+	const spec &what = task->what;
+
+	if (what.ddp && what.reply_item && what.reply_pieces > 1)
+		return { what.reply_max, what.reply_item, 0 };
+	return reply_of(task);
 }
 
 void host::call_data(rpc *task, const endpoint *on, rpcrdma_call *call)
@@ -99,7 +112,8 @@ void host::call_data(rpc *task, const endpoint *on, rpcrdma_call *call)
 	if (what.ddp && what.reply_item) {
 		call->result_max = offered(task);
 		each_chunk(task, [&](u32, u32 from, u32 length) {
-			write_segs += on->count_mrs(from, length);
+			write_segs +=
+				on->count_mrs(layout(task).head + from, length);
 		});
 		call->result_segs = static_cast<u16>(write_segs);
 	}
@@ -130,7 +144,7 @@ bool host::call_item(const rpc *task, const endpoint *on,
 	item->position = ITEM_POSITION;
 	item->result = what.reply_item;
 	item->octets = item->result ? what.reply_item : what.call_item;
-	item->offset = on->in_page(item->result ? 0 : ITEM_POSITION);
+	item->offset = on->in_page(ITEM_POSITION);
 	return true;
 }
 
@@ -182,8 +196,9 @@ int host::map_data(rpc *task, endpoint *on, bool result)
 			if (!rc && i && rpcrdma_lists_add_write(&lists))
 				rc = -EMSGSIZE;
 			if (!rc)
-				rc = on->map(&task->mrs, task->item, from,
-					     length, true, lists);
+				rc = on->map(&task->mrs, task->reply,
+					     layout(task).head + from, length,
+					     true, lists);
 		});
 	else
 		each_item(what.call_pieces, what.call_item,
@@ -202,28 +217,22 @@ int host::map_data(rpc *task, endpoint *on, bool result)
 }
 
 /*
- * Register the memory of an RPC. The memory of a Reply around its result is
- * contiguous here.
+ * Register the memory of an RPC. The memory of a Reply around several results
+ * is contiguous.
  */
 int host::map(rpc *task, endpoint *on, const rpcrdma_call_plan &plan)
 {
 	rpcrdma_chunk_range_iter at = { &plan, call_of(task->what),
 					reply_of(task), 0 };
-	const rpcrdma_buf_layout &reply = at.reply;
 	rpcrdma_lists &lists = task->x.lists;
 	rpcrdma_chunk_range range;
 	int rc;
 
 	task->mrs_of = on;
-	if (plan.write_chunk)
-		task->item.octets.resize(reply.pages);
-	if (plan.reply_chunk)
-		task->reply.octets.resize(reply.head + reply.pages +
-					  reply.tail);
 	while ((rc = rpcrdma_chunk_range_next(&at, &lists, &range)) > 0) {
 		if (range.written && plan.write_chunk &&
-		    range.from > reply.head)
-			range.from -= reply.pages;
+		    task->what.reply_pieces > 1 && range.from > at.reply.head)
+			range.from -= at.reply.pages;
 		rc = range.data ?
 			     map_data(task, on, range.written) :
 			     on->map(&task->mrs,
@@ -249,8 +258,8 @@ int host::map_item(rpc *task, endpoint *on, bool result)
 	if (!result)
 		return on->map_item(&task->mrs, task->call, ITEM_POSITION,
 				    what.call_item, false);
-	task->item.octets.resize(what.reply_item);
-	return on->map_item(&task->mrs, task->item, 0, what.reply_item, true);
+	return on->map_item(&task->mrs, task->reply, ITEM_POSITION,
+			    what.reply_item, true);
 }
 
 /* Copy the part of a Call that is in messages to @to. */

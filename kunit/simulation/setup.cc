@@ -334,7 +334,7 @@ spec network::choose_spec()
 		} else if (sort < 6) {
 			s.reply_item = size;
 			s.reply_length = ITEM_POSITION + roundup4(size) +
-					 4 * c.below(32);
+					 4 * c.below(32) * (drawn % 7 ? 1 : 40);
 			s.bulk = true;
 		} else if (sort < 7) {
 			s.call_length += roundup4(size);
@@ -350,7 +350,7 @@ spec network::choose_spec()
 		const u32 all = (1u << s.reply_pieces) - 1;
 
 		s.empty = static_cast<u8>(c.below(all));
-		s.too_short = static_cast<u8>(c.below(all));
+		s.too_short = static_cast<u8>(c.below(all + 1));
 	}
 	s.bad = c.chance(setup_.bad);
 	s.reply_max = s.reply_length + (c.below(4) ? 0 : 4 * c.below(2000));

@@ -30,11 +30,13 @@ struct service {
 	u32 state = 0; /* rv->priv refers to it */
 };
 
+/* null in the tests of Replies, which have transfers, too */
 service *the_service;
 
 void note(const char *what)
 {
-	the_service->log.push_back(what);
+	if (the_service)
+		the_service->log.push_back(what);
 }
 
 } // namespace
@@ -142,7 +144,7 @@ void rpcrdma_port_unprepare(rpcrdma_transfer *, rpcrdma_transfer_part *)
 bool rpcrdma_port_post_batch(rpcrdma_ep_core *, rpcrdma_transfer *t)
 {
 	note("post");
-	EXPECT_EQ(t->octets, 4096u);
+	EXPECT_TRUE(!the_service || t->octets == 4096);
 	return true;
 }
 
@@ -187,7 +189,7 @@ void rpcrdma_port_recv_put(rpcrdma_recv *)
 {
 	/* No ERROR has been sent yet. */
 	EXPECT_EQ(the_host->posted, 0u);
-	note("put");
+	the_host->put();
 }
 
 void rpcrdma_port_call_refused(rpcrdma_ep_core *, u32, rpcrdma_refusal refusal)
@@ -231,12 +233,20 @@ protected:
 	EndpointCalls()
 	{
 		the_service = &calls;
+		port.put = [] {
+			note("put");
+		};
 		core->life.client = false;
 		rpcrdma_calls_init(&calls.queue, 4096, 40);
 		rpcrdma_calls_serve(&calls.queue, 65536);
 		grant(8);
 		give(SENDS);
 		calls.start[0] = __builtin_bswap32(XID);
+	}
+
+	~EndpointCalls() override
+	{
+		the_service = nullptr;
 	}
 
 	/* A Call arrives, with @octets in a Read chunk. */

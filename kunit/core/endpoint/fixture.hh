@@ -23,6 +23,9 @@ struct host {
 	std::vector<u32> overdue; /* xids of Replies that were not pulled */
 	/* called once, before the lock is acquired, as another thread */
 	std::function<void()> before_lock;
+	/* called when a Receive is released */
+	std::function<void()> put = [] {
+	};
 	u32 spaces = 0; /* calls of rpcrdma_port_write_space() */
 	u32 posted = 0; /* Sends */
 	const char *closing = nullptr;

@@ -6,11 +6,63 @@
 #ifndef RPCRDMA_CORE_ANSWER_H
 #define RPCRDMA_CORE_ANSWER_H
 
-#include "port_rpc.h"
+#include "port_answer.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/**
+ * rpcrdma_core_claim() - look up and claim the RPC that a Reply or an ERROR is for
+ * @r: RPCs
+ * @rv: the message
+ *
+ * Fast path: the Reply to a plain Call is copied to the head, and the RPC completes, in the
+ * same section: that takes no longer than acquiring the lock again. The RPC is held while
+ * it completes. The hold ends in that section, so that the completed task does not wait.
+ * Context: process context, no lock held.
+ * Return: the RPC, and whether it is claimed, or complete.
+ */
+static inline struct rpcrdma_claim
+rpcrdma_core_claim(struct rpcrdma_requester *r, const struct rpcrdma_recv *rv)
+{
+	struct rpcrdma_claim claim = { NULL, RPCRDMA_CLAIMED_NOT };
+	const u32 octets = rv->payload_len;
+	struct rpcrdma_buf_layout layout;
+
+	rpcrdma_port_rpc_lock(r);
+	claim.rpc = rpcrdma_port_rpc_find(r, rv->rx.xid);
+	if (__builtin_expect(!!claim.rpc, 1)) {
+		rpcrdma_port_rpc_layout(claim.rpc, &layout);
+		claim.how = rpcrdma_core_rpc_claim(claim.rpc, rv, layout.head);
+	}
+	if (__builtin_expect(claim.how != RPCRDMA_CLAIMED_NOT, 1))
+		rpcrdma_port_rpc_hold(claim.rpc);
+	if (__builtin_expect(claim.how == RPCRDMA_CLAIMED_LAST, 1)) {
+		rpcrdma_port_rpc_copy(claim.rpc, 0, rv->payload, octets);
+		rpcrdma_port_rpc_answered(claim.rpc, octets);
+	}
+	rpcrdma_port_rpc_unlock(r);
+	return claim;
+}
+
+/**
+ * rpcrdma_core_rpc_complete() - complete an RPC
+ * @rpc: claimed RPC, with its Reply in its memory
+ * @status: bytes of the Reply, or a negative errno
+ *
+ * If the result arrived in a Write chunk, the lengths of the parts are adjusted to its
+ * position. This ends the claim.
+ * Context: process context, no lock held.
+ */
+static inline void rpcrdma_core_rpc_complete(struct rpcrdma_rpc *rpc, int status)
+{
+	const struct rpcrdma_reply_layout *parts = &rpc->x.parts;
+
+	if (status >= 0 && parts->reduced)
+		rpcrdma_port_rpc_lengths(rpc, parts->head, parts->pages);
+	rpcrdma_port_rpc_complete(rpc, status);
+}
 
 /*
  * Fast path: complete an RPC whose Call has one item, in one MR, if the peer has
@@ -33,10 +85,9 @@ static inline bool rpcrdma_core_answer_item(struct rpcrdma_rpc *rpc,
 	rpcrdma_core_mr_invalidated(rv->core, mr);
 	rpcrdma_port_rpc_put_mrs(rv->core, rpc);
 	rpcrdma_xact_placed(&rpc->x);
-	rpc->rv = rv;
-	rpcrdma_port_rpc_place(rpc);
-	rpc->rv = NULL;
-	rpcrdma_port_rpc_complete(rpc, (int)rpc->x.parts.octets);
+	rpc->copied = rv->payload_len;
+	rpcrdma_port_rpc_copy(rpc, 0, rv->payload, rpc->x.parts.first);
+	rpcrdma_core_rpc_complete(rpc, (int)rpc->x.parts.octets);
 	return true;
 }
 
@@ -52,7 +103,7 @@ static inline bool rpcrdma_core_answer_item(struct rpcrdma_rpc *rpc,
 static inline bool rpcrdma_core_answer_rpc(struct rpcrdma_requester *r,
 					   struct rpcrdma_recv *rv)
 {
-	const struct rpcrdma_claim claim = rpcrdma_port_rpc_claim(r, rv);
+	const struct rpcrdma_claim claim = rpcrdma_core_claim(r, rv);
 
 	if (__builtin_expect(claim.how == RPCRDMA_CLAIMED_LAST, 1))
 		return true;

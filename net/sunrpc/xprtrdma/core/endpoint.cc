@@ -18,4 +18,5 @@
 #include "endpoint/teardown.cc"
 #include "endpoint/mrs.cc"
 #include "endpoint/pulled_reply.cc"
+#include "endpoint/placing.cc"
 #include "endpoint/answers.cc"

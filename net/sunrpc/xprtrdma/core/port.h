@@ -15,6 +15,7 @@
 #include <rpcrdma/quota_change.h>
 #include <rpcrdma/quota_run.h>
 
+#include "port_answer.h"
 #include "port_auth.h"
 #include "port_call.h"
 #include "port_control.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * The port of the Requester: functions that the core calls for an RPC, in addition to
- * those in port.h, which defines "no lock held". An RPC's functions are not called
- * concurrently for one RPC.
+ * The port of the Requester for Calls: functions that the core calls for an RPC, in
+ * addition to those in port.h, which defines "no lock held". Those for Replies are in
+ * port_answer.h. An RPC's functions are not called concurrently for one RPC.
  */
 #ifndef RPCRDMA_CORE_PORT_RPC_H
 #define RPCRDMA_CORE_PORT_RPC_H
@@ -13,8 +13,6 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-/* ---- Calls ---- */
 
 /**
  * rpcrdma_port_rpc_lost - remember that a continued Call was lost with its connection
@@ -124,166 +122,6 @@ struct rpcrdma_stream *rpcrdma_port_call_stream(struct rpcrdma_ep_core *core,
  */
 void rpcrdma_port_call_copy(struct rpcrdma_ep_core *core, struct rpcrdma_rpc *rpc,
 			    const struct rpcrdma_call_plan *plan, void *to);
-
-/* ---- Replies and ERRORs ---- */
-
-/**
- * rpcrdma_port_answer - call rpcrdma_core_answer_rpc() of answer.h
- * @r: RPCs
- * @rv: the message
- *
- * The host inlines its functions there.
- * Context: as for rpcrdma_core_answer_rpc().
- * Return: what that returns.
- */
-bool rpcrdma_port_answer(struct rpcrdma_requester *r, struct rpcrdma_recv *rv);
-
-/**
- * rpcrdma_port_rpc_claim - look up the RPC that a Reply or an ERROR is for, and claim it
- * @r: RPCs
- * @rv: the message
- *
- * The host calls rpcrdma_core_rpc_claim() in a section that excludes the end of the RPC's
- * task, and holds the RPC until the claim ends. For RPCRDMA_CLAIMED_LAST, it copies the
- * payload to the head and completes the RPC, which ends the claim.
- * Context: no lock held.
- * Return: the RPC, and what rpcrdma_core_rpc_claim() has returned.
- */
-struct rpcrdma_claim rpcrdma_port_rpc_claim(struct rpcrdma_requester *r,
-					    const struct rpcrdma_recv *rv);
-
-/* The RPC of the following is claimed. */
-
-/**
- * rpcrdma_port_rpc_layout - describe the memory for the Reply of an RPC
- * @rpc: RPC
- * @layout: filled
- *
- * Context: no lock held.
- */
-void rpcrdma_port_rpc_layout(const struct rpcrdma_rpc *rpc,
-			     struct rpcrdma_buf_layout *layout);
-
-/**
- * rpcrdma_port_rpc_report - log a bad Reply
- * @core: connection
- * @rpc: RPC that ends because of it
- * @s: actions, with the reason
- *
- * Context: no lock held.
- */
-void rpcrdma_port_rpc_report(struct rpcrdma_ep_core *core,
-			     struct rpcrdma_rpc *rpc,
-			     const struct rpcrdma_actions *s);
-
-/**
- * rpcrdma_port_rpc_place - copy the inline payload of @rpc->rv as @rpc->x.parts says
- * @rpc: RPC
- *
- * Context: no lock held.
- */
-void rpcrdma_port_rpc_place(struct rpcrdma_rpc *rpc);
-
-/**
- * rpcrdma_port_rpc_move - move the Reply in the memory of head and tail as @rpc->x.parts
- *	says
- * @rpc: RPC
- *
- * Context: no lock held.
- */
-void rpcrdma_port_rpc_move(struct rpcrdma_rpc *rpc);
-
-/**
- * rpcrdma_port_rpc_first - return the start of a Reply that is not in a Receive
- * @rpc: RPC
- *
- * Context: no lock held.
- * Return: its first 8 bytes, or NULL if its memory is shorter.
- */
-const void *rpcrdma_port_rpc_first(const struct rpcrdma_rpc *rpc);
-
-/**
- * rpcrdma_port_rpc_put_mrs - unmap and return the MRs in @rpc->mrs
- * @core: connection
- * @rpc: RPC, no MR of which is exposed
- *
- * Context: no lock held.
- */
-void rpcrdma_port_rpc_put_mrs(struct rpcrdma_ep_core *core,
-			      struct rpcrdma_rpc *rpc);
-
-/**
- * rpcrdma_port_rpc_reads - build the Reads of a Reply that is pulled
- * @core: connection
- * @rpc: RPC; @rpc->x.parts says where its Reply belongs
- * @rv: the message with the Read chunk
- * @t: returns the Reads, whose end calls rpcrdma_core_rpc_pulled()
- *
- * Context: no lock held.
- * Return: 0; or a negative errno, without Reads.
- */
-int rpcrdma_port_rpc_reads(struct rpcrdma_ep_core *core,
-			   struct rpcrdma_rpc *rpc,
-			   const struct rpcrdma_recv *rv,
-			   struct rpcrdma_transfer **t);
-
-/**
- * rpcrdma_port_rpc_learn - learn the limits that an ERROR shows
- * @core: connection
- * @rpc: RPC of the ERROR
- * @rx: the ERROR
- * @call: geometry of the Call
- *
- * The host calls rpcrdma_peer_limits_learn(), under its lock.
- * Context: no lock held.
- */
-void rpcrdma_port_rpc_learn(struct rpcrdma_ep_core *core,
-			    const struct rpcrdma_rpc *rpc,
-			    const struct rpcrdma_rx *rx,
-			    const struct rpcrdma_call *call);
-
-/**
- * rpcrdma_port_rpc_refused - log an ERROR
- * @core: connection
- * @rpc: RPC of the ERROR
- * @rx: the ERROR
- * @status: errno that the RPC ends with; 0: its Call is sent in another form
- *
- * Context: no lock held.
- */
-void rpcrdma_port_rpc_refused(struct rpcrdma_ep_core *core,
-			      struct rpcrdma_rpc *rpc,
-			      const struct rpcrdma_rx *rx, int status);
-
-/*
- * One of the next three ends the claim. The RPC may then belong to another context, or
- * be another one.
- */
-
-/**
- * rpcrdma_port_rpc_complete - complete an RPC
- * @rpc: RPC; its results are where @rpc->x.parts says
- * @status: bytes of the Reply, or a negative errno
- *
- * Context: no lock held.
- */
-void rpcrdma_port_rpc_complete(struct rpcrdma_rpc *rpc, int status);
-
-/**
- * rpcrdma_port_rpc_again - have the task encode and send its Call again
- * @rpc: RPC; the host calls rpcrdma_xact_again()
- *
- * Context: no lock held.
- */
-void rpcrdma_port_rpc_again(struct rpcrdma_rpc *rpc);
-
-/**
- * rpcrdma_port_rpc_leave - leave the RPC until its Call is sent on another connection
- * @rpc: RPC
- *
- * Context: no lock held.
- */
-void rpcrdma_port_rpc_leave(struct rpcrdma_rpc *rpc);
 
 #ifdef __cplusplus
 }

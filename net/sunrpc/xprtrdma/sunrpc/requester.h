@@ -119,7 +119,6 @@ struct rpcrdma_req {
 	struct rpcrdma_ep	*ep;		/* of rpc.mrs, with a reference */
 	/* Frees pages that rpc.mrs may expose; valid if it was replaced in @rqst */
 	void			(*release_snd_buf)(struct rpc_rqst *rqst);
-	u32			copied;		/* bytes of an inline Reply, to be counted */
 };
 
 static inline struct rpcrdma_req *rpcrdma_rqst_req(struct rpc_rqst *rqst)

@@ -4,10 +4,9 @@
  *
  * Operation
  *
- * The core decides and sequences (core/endpoint/answers.cc): this file has the actions that
- * it requests, on sunrpc's structures. The first one looks up an RPC by xid, for a Reply
- * or an ERROR, and has the core claim it. A Reply to a plain Call, the fast path, is
- * copied and completed in the same critical section.
+ * The core decides and sequences (core/answer.h, core/endpoint/answers.cc): this file has
+ * the operations that it needs on sunrpc's structures. An RPC is looked up by xid, its
+ * memory is copied to and read to, and it completes, is sent again or is left.
  *
  * If a Call is refused, and can be sent in another form, its task retries it as after a
  * lost connection. sunrpc encodes the Call once more, with the same xid. With
@@ -112,32 +111,21 @@ void rpcrdma_port_rpc_leave(struct rpcrdma_rpc *rpc)
 	spin_unlock(&xprt->queue_lock);
 }
 
-/*
- * If the result arrived in a Write chunk, rq_rcv_buf is adjusted to its position.
- * rq_rcv_buf and its copy rq_private_buf must remain identical.
- */
 void rpcrdma_port_rpc_complete(struct rpcrdma_rpc *rpc, int status)
 {
 	struct rpcrdma_req *req = rpcrdma_req_of(rpc);
 	const struct rpcrdma_placed *placed = &rpc->x.placed;
 	struct rpcrdma_requester_stats *stats = req->stats;
 	struct rpc_rqst *rqst = &req->rqst;
-	struct xdr_buf *buf = &rqst->rq_rcv_buf, *copy = &rqst->rq_private_buf;
 	struct rpc_xprt *xprt = rqst->rq_xprt;
 
-	if (status >= 0 && rpc->x.parts.reduced) {
-		buf->head[0].iov_len = rpc->x.parts.head;
-		buf->page_len = rpc->x.parts.pages;
-		copy->head[0].iov_len = buf->head[0].iov_len;
-		copy->page_len = buf->page_len;
-	}
 	spin_lock(&xprt->queue_lock);
 	stats->placed_octets += placed->write_octets + placed->reply_octets +
 				placed->pull_octets;
-	stats->recv_copied += req->copied;
+	stats->recv_copied += rpc->copied;
 	stats->local_inv += rpc->local_inv;
 	stats->bad_replies += rpc->bad_reply;
-	req->copied = 0;
+	rpc->copied = 0;
 	rpc->local_inv = false;
 	rpc->bad_reply = false;
 	if (status < 0)
@@ -148,79 +136,43 @@ void rpcrdma_port_rpc_complete(struct rpcrdma_rpc *rpc, int status)
 	spin_unlock(&xprt->queue_lock);
 }
 
-/* Fast path: all of it belongs to the head. */
-void rpcrdma_port_rpc_place(struct rpcrdma_rpc *rpc)
-{
-	const struct rpcrdma_reply_layout *parts = &rpc->x.parts;
-	struct rpcrdma_req *req = rpcrdma_req_of(rpc);
-	struct xdr_buf *buf = &req->rqst.rq_rcv_buf;
-	const struct rpcrdma_recv *rv = rpc->rv;
+/* ---- The memory of a Reply ---- */
 
-	req->copied = rv->payload_len;
-	if (likely(!parts->rest && parts->first == parts->head)) {
-		memcpy(buf->head[0].iov_base, rv->payload, parts->first);
-		return;
-	}
-	rpcrdma_xdr_copy_in(buf, 0, rv->payload, parts->first);
-	if (parts->rest)
-		rpcrdma_xdr_copy_in(buf, parts->rest_at,
-				    rv->payload + parts->first, parts->rest);
+void rpcrdma_port_rpc_layout(const struct rpcrdma_rpc *rpc,
+			     struct rpcrdma_buf_layout *layout)
+{
+	rpcrdma_xdr_layout(&rpcrdma_req_of(rpc)->rqst.rq_rcv_buf, layout);
 }
 
-/*
- * Move the data of a Reply chunk that was provided in addition to a Write chunk. That
- * chunk covers only the memory of head and tail, so data that did not fit the head is at
- * the start of the tail, and belongs to other parts.
- */
-void rpcrdma_port_rpc_move(struct rpcrdma_rpc *rpc)
+const void *rpcrdma_port_rpc_head(const struct rpcrdma_rpc *rpc)
 {
-	const struct rpcrdma_reply_layout *parts = &rpc->x.parts;
-	struct xdr_buf *buf = &rpcrdma_req_of(rpc)->rqst.rq_rcv_buf;
-	void *tail = buf->tail[0].iov_base;
-
-	if (parts->reduced) {
-		memmove(tail + parts->pad, tail, parts->tail);
-		return;
-	}
-	rpcrdma_xdr_copy_in(buf, parts->head, tail, parts->pages);
-	memmove(tail, tail + parts->pages, parts->tail);
+	return rpcrdma_req_of(rpc)->rqst.rq_rcv_buf.head[0].iov_base;
 }
 
-/* Add the Read of @len bytes, from byte @from of the stream to byte @to of the Reply. */
-static int rpcrdma_req_read(struct rpcrdma_req *req, struct rpcrdma_rw *rw,
-			    const struct rpcrdma_lists *lists, u32 from, u32 to,
-			    u32 len)
+void *rpcrdma_port_rpc_tail(const struct rpcrdma_rpc *rpc)
 {
-	struct rpcrdma_extent ext[RPCRDMA_XDR_EXTENTS] __uninitialized;
-	int n;
-
-	if (!len)
-		return 0;
-	n = rpcrdma_xdr_extents(&req->rqst.rq_rcv_buf, to, len, ext,
-				ARRAY_SIZE(ext));
-	if (n < 0)
-		return n;
-	return rpcrdma_rw_add(rw, lists, &lists->reads[0], from, ext, n, 0,
-			      len);
+	return rpcrdma_req_of(rpc)->rqst.rq_rcv_buf.tail[0].iov_base;
 }
 
-/* Add the Reads of a Reply that is pulled. */
-static int rpcrdma_req_reads(struct rpcrdma_req *req, struct rpcrdma_rw *rw,
-			     const struct rpcrdma_lists *lists)
+void rpcrdma_port_rpc_copy(struct rpcrdma_rpc *rpc, u32 to, const void *from,
+			   u32 length)
 {
-	const struct rpcrdma_reply_layout *parts = &req->rpc.x.parts;
-
-	return rpcrdma_req_read(req, rw, lists, 0, 0, parts->first) ?:
-	       rpcrdma_req_read(req, rw, lists, parts->first, parts->rest_at,
-				parts->rest);
+	rpcrdma_xdr_copy_in(&rpcrdma_req_of(rpc)->rqst.rq_rcv_buf, to, from,
+			    length);
 }
 
-const void *rpcrdma_port_rpc_first(const struct rpcrdma_rpc *rpc)
+/* rq_rcv_buf and its copy rq_private_buf must remain identical. */
+void rpcrdma_port_rpc_lengths(struct rpcrdma_rpc *rpc, u32 head, u32 pages)
 {
-	const struct kvec *head = &rpcrdma_req_of(rpc)->rqst.rq_rcv_buf.head[0];
+	struct rpc_rqst *rqst = &rpcrdma_req_of(rpc)->rqst;
 
-	return head->iov_len < 8 ? NULL : head->iov_base;
+	rqst->rq_rcv_buf.head[0].iov_len = head;
+	rqst->rq_rcv_buf.page_len = pages;
+	rqst->rq_private_buf.head[0].iov_len = head;
+	rqst->rq_private_buf.page_len = pages;
 }
+
+/* ---- MRs and Reads ---- */
 
 void rpcrdma_port_rpc_put_mrs(struct rpcrdma_ep_core *core,
 			      struct rpcrdma_rpc *rpc)
@@ -245,31 +197,48 @@ static void rpcrdma_requester_pulled(struct rpcrdma_rw *rw, bool ok)
 	rpcrdma_core_rpc_pulled(&ep->core, &req->rpc, ok);
 }
 
-int rpcrdma_port_rpc_reads(struct rpcrdma_ep_core *core,
-			   struct rpcrdma_rpc *rpc,
-			   const struct rpcrdma_recv *rv,
-			   struct rpcrdma_transfer **t)
+struct rpcrdma_transfer *rpcrdma_port_rpc_reads(struct rpcrdma_ep_core *core)
 {
-	const struct rpcrdma_lists *lists = &rv->rx.lists;
-	struct rpcrdma_req *req = rpcrdma_req_of(rpc);
-	struct rpcrdma_ep *ep = rpcrdma_ep_of(core);
 	struct rpcrdma_rw *rw;
-	int rc = -ENOMEM;
 
-	rw = rpcrdma_rw_alloc(ep, DMA_FROM_DEVICE, 0, 0, GFP_NOFS);
-	if (rw)
-		rc = rpcrdma_req_reads(req, rw, lists);
-	trace_rpcrdma_pull(ep, rv->rx.xid, lists->reads[0].length, rc);
-	if (rc) {
-		if (rw)
-			rpcrdma_rw_free(rw);
-		return rc;
-	}
-	rw->priv = req;
-	rw->done = rpcrdma_requester_pulled;
-	*t = &rw->core;
-	return 0;
+	rw = rpcrdma_rw_alloc(rpcrdma_ep_of(core), DMA_FROM_DEVICE, 0, 0,
+			      GFP_NOFS);
+	return rw ? &rw->core : NULL;
 }
+
+int rpcrdma_port_rpc_read(struct rpcrdma_rpc *rpc, struct rpcrdma_transfer *t,
+			  const struct rpcrdma_msg_range *range)
+{
+	struct rpcrdma_extent ext[RPCRDMA_XDR_EXTENTS] __uninitialized;
+	int n;
+
+	n = rpcrdma_xdr_extents(&rpcrdma_req_of(rpc)->rqst.rq_rcv_buf, range->to,
+				range->length, ext, ARRAY_SIZE(ext));
+	if (n < 0)
+		return n;
+	return rpcrdma_rw_add(rpcrdma_rw_of(t), &rpc->rv->rx.lists, range->chunk,
+			      range->from, ext, n, 0, range->length);
+}
+
+void rpcrdma_port_rpc_reads_built(struct rpcrdma_ep_core *core,
+				  struct rpcrdma_rpc *rpc,
+				  struct rpcrdma_transfer *t, int status)
+{
+	const struct rpcrdma_rx *rx = &rpc->rv->rx;
+
+	trace_rpcrdma_pull(rpcrdma_ep_of(core), rx->xid,
+			   rx->lists.reads[0].length, status);
+	if (!t)
+		return;
+	if (status) {
+		rpcrdma_rw_free(rpcrdma_rw_of(t));
+		return;
+	}
+	rpcrdma_rw_of(t)->priv = rpcrdma_req_of(rpc);
+	rpcrdma_rw_of(t)->done = rpcrdma_requester_pulled;
+}
+
+/* ---- Messages for the log, and limits ---- */
 
 void rpcrdma_port_rpc_report(struct rpcrdma_ep_core *core,
 			     struct rpcrdma_rpc *rpc,
@@ -314,48 +283,42 @@ void rpcrdma_port_rpc_refused(struct rpcrdma_ep_core *core,
 
 /* ---- Claims ---- */
 
-void rpcrdma_port_rpc_layout(const struct rpcrdma_rpc *rpc,
-			     struct rpcrdma_buf_layout *layout)
+void rpcrdma_port_rpc_lock(struct rpcrdma_requester *r)
+	__acquires(&r->xprt.queue_lock)
 {
-	rpcrdma_xdr_layout(&rpcrdma_req_of(rpc)->rqst.rq_rcv_buf, layout);
+	spin_lock(&r->xprt.queue_lock);
 }
 
-struct rpcrdma_claim rpcrdma_port_rpc_claim(struct rpcrdma_requester *r,
-					    const struct rpcrdma_recv *rv)
+void rpcrdma_port_rpc_unlock(struct rpcrdma_requester *r)
+	__releases(&r->xprt.queue_lock)
 {
-	struct rpcrdma_claim claim = { NULL, RPCRDMA_CLAIMED_NOT };
-	struct rpc_xprt *xprt = &r->xprt;
-	u32 octets = rv->payload_len;
-	struct rpc_rqst *rqst;
-	struct rpcrdma_req *req;
-	struct kvec *head;
+	spin_unlock(&r->xprt.queue_lock);
+}
 
-	spin_lock(&xprt->queue_lock);
-	rqst = xprt_lookup_rqst(xprt, cpu_to_be32(rv->rx.xid));
-	if (likely(rqst)) {
-		req = rpcrdma_rqst_req(rqst);
-		head = &rqst->rq_rcv_buf.head[0];
-		claim.rpc = &req->rpc;
-		claim.how = rpcrdma_core_rpc_claim(&req->rpc, rv, head->iov_len);
-	}
-	if (likely(claim.how != RPCRDMA_CLAIMED_NOT)) {
-		xprt_pin_rqst(rqst);
-		/* The server is reachable and answers: reconnect without delay. */
-		if (xprt->reestablish_timeout)
-			xprt->reestablish_timeout = 0;
-	}
-	/*
-	 * Copy the head under the lock: that takes no longer than acquiring it again. Unpin
-	 * under the same lock, so that the completed task does not wait for it.
-	 */
-	if (likely(claim.how == RPCRDMA_CLAIMED_LAST)) {
-		req->stats->recv_copied += octets;
-		memcpy(head->iov_base, rv->payload, octets);
-		xprt_complete_rqst(rqst->rq_task, octets);
-		xprt_unpin_rqst(rqst);
-	}
-	spin_unlock(&xprt->queue_lock);
-	return claim;
+struct rpcrdma_rpc *rpcrdma_port_rpc_find(struct rpcrdma_requester *r, u32 xid)
+{
+	struct rpc_rqst *rqst = xprt_lookup_rqst(&r->xprt, cpu_to_be32(xid));
+
+	return rqst ? &rpcrdma_rqst_req(rqst)->rpc : NULL;
+}
+
+/* The server is reachable and answers: reconnect without delay. */
+void rpcrdma_port_rpc_hold(struct rpcrdma_rpc *rpc)
+{
+	struct rpc_rqst *rqst = &rpcrdma_req_of(rpc)->rqst;
+
+	xprt_pin_rqst(rqst);
+	if (rqst->rq_xprt->reestablish_timeout)
+		rqst->rq_xprt->reestablish_timeout = 0;
+}
+
+void rpcrdma_port_rpc_answered(struct rpcrdma_rpc *rpc, u32 octets)
+{
+	struct rpcrdma_req *req = rpcrdma_req_of(rpc);
+
+	req->stats->recv_copied += octets;
+	xprt_complete_rqst(req->rqst.rq_task, octets);
+	xprt_unpin_rqst(&req->rqst);
 }
 
 /* Flattened, so that the functions above are inlined */

@@ -27,7 +27,9 @@
  *
  * No lock is held. The RPC belongs to one context at a time.
  */
+#include "../answer.h"
 #include "endpoint.hh"
+#include "placing.hh"
 
 namespace rpcrdma
 {
@@ -43,6 +45,18 @@ rpcrdma_rpc *rpc_of(rpcrdma_inv *inv)
 }
 
 void run_rpc(rpcrdma_ep_core *core, rpcrdma_rpc *rpc, rpcrdma_actions s);
+
+/*
+ * Return the first words of a Reply that is in the memory of @rpc, or null if its head is
+ * shorter.
+ */
+const void *first_words(const rpcrdma_rpc *rpc)
+{
+	rpcrdma_buf_layout layout;
+
+	rpcrdma_port_rpc_layout(rpc, &layout);
+	return layout.head < 8 ? nullptr : rpcrdma_port_rpc_head(rpc);
+}
 
 /* Release the Receive of @rpc: it has been read. */
 void put_receive(rpcrdma_rpc *rpc)
@@ -67,8 +81,7 @@ void mrs_invalidated(rpcrdma_inv *inv, bool ok)
 	if (ok)
 		rpcrdma_port_rpc_put_mrs(core, rpc);
 	run_rpc(core, rpc,
-		rpcrdma_xact_invalidated(&rpc->x, ok,
-					 rpcrdma_port_rpc_first(rpc)));
+		rpcrdma_xact_invalidated(&rpc->x, ok, first_words(rpc)));
 	rpcrdma_port_put(core);
 }
 
@@ -85,8 +98,7 @@ bool invalidate_mrs(rpcrdma_ep_core *core, rpcrdma_rpc *rpc, rpcrdma_actions *s)
 		return false;
 	}
 	rpcrdma_port_rpc_put_mrs(core, rpc);
-	*s = rpcrdma_xact_invalidated(&rpc->x, true,
-				      rpcrdma_port_rpc_first(rpc));
+	*s = rpcrdma_xact_invalidated(&rpc->x, true, first_words(rpc));
 	return true;
 }
 
@@ -96,9 +108,10 @@ bool invalidate_mrs(rpcrdma_ep_core *core, rpcrdma_rpc *rpc, rpcrdma_actions *s)
  */
 [[gnu::noinline]] void pull_reply(rpcrdma_ep_core *core, rpcrdma_rpc *rpc)
 {
-	rpcrdma_transfer *t = nullptr;
-	const int rc = rpcrdma_port_rpc_reads(core, rpc, rpc->rv, &t);
+	rpcrdma_transfer *t = rpcrdma_port_rpc_reads(core);
+	const int rc = t ? add_reply_reads(rpc, t) : -E_NOMEM;
 
+	rpcrdma_port_rpc_reads_built(core, rpc, t, rc);
 	put_receive(rpc);
 	if (!rc) [[likely]] {
 		rpcrdma_core_transfer_post(t);
@@ -127,16 +140,16 @@ void run_rpc(rpcrdma_ep_core *core, rpcrdma_rpc *rpc, rpcrdma_actions s)
 			rpcrdma_port_rpc_report(core, rpc, &s);
 		}
 		if (s.todo & RPCRDMA_ACT_PLACE)
-			rpcrdma_port_rpc_place(rpc);
+			place(rpc);
 		if (s.todo & RPCRDMA_ACT_MOVE)
-			rpcrdma_port_rpc_move(rpc);
+			move(rpc);
 		if (s.todo & RPCRDMA_ACT_PUT)
 			put_receive(rpc);
 		if (s.todo & RPCRDMA_ACT_CLOSE) [[unlikely]]
 			rpcrdma_core_close(core, s.reason);
 
 		if (s.todo & RPCRDMA_ACT_COMPLETE)
-			rpcrdma_port_rpc_complete(rpc, s.status);
+			rpcrdma_core_rpc_complete(rpc, s.status);
 		else if (s.todo & RPCRDMA_ACT_PULL)
 			pull_reply(core, rpc);
 		else if (s.todo & RPCRDMA_ACT_AGAIN)
@@ -244,5 +257,5 @@ void rpcrdma_core_rpc_pulled(struct rpcrdma_ep_core *core,
 	run_rpc(core, rpc,
 		rpcrdma_xact_pulled(&rpc->x,
 				    ok ? RPCRDMA_PULL_OK : RPCRDMA_PULL_FAILED,
-				    rpcrdma_port_rpc_first(rpc)));
+				    first_words(rpc)));
 }
