@@ -14,6 +14,7 @@
 #include "endpoint/receives.cc"
 #include "endpoint/arrivals.cc"
 #include "endpoint/identities.cc"
+#include "endpoint/device.cc"
 #include "endpoint/control.cc"
 #include "endpoint/teardown.cc"
 #include "endpoint/mrs.cc"

@@ -135,6 +135,12 @@ static inline void trace_queued(rpcrdma_ep_core *core, u32 xid,
 }
 
 /*
+ * Record the content of the peer's request or answer, and the number of Reads that both
+ * ends can have outstanding.
+ */
+void record_peer(rpcrdma_ep_core *core, const rpcrdma_cm_peer *peer);
+
+/*
  * Look up what a connection needs for host authentication, before its setup. Return 0 or a
  * negative errno. No lock held; may sleep.
  */
