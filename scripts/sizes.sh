@@ -35,7 +35,7 @@ too_long()
 }
 
 found=$(too_long 350 include; too_long 600 net; too_long 800 kunit; too_long 800 scripts/guest;
-	too_long 800 scripts/tools/ctl; too_long 800 scripts/tools/wireshark)
+	too_long 600 scripts/tools/lib; too_long 800 scripts/tools/ctl; too_long 800 scripts/tools/wireshark)
 while read -r file rest; do
 	[ -z "$file" ] || grep -qxF "$file" <<<"$LONGER" || complain "$file $rest"
 done <<<"$found"

@@ -63,4 +63,18 @@ static_assert(RPCRDMA2_AUTH_NONCE_OCTETS == +RPCRDMA_AUTH_NONCE &&
 	      RPCRDMA2_AUTH_MAX_IDENTITY == +RPCRDMA_AUTH_MAX_IDENTITY &&
 	      RPCRDMA2_AUTH_MIN_SECRET == +RPCRDMA_AUTH_MIN_SECRET);
 
+namespace rpcrdma2
+{
+
+/* Lengths of messages are 32 bits. The bytes beyond that are not decoded. */
+static inline u32 clamp_length(size_t length)
+{
+	return static_cast<u32>(length > ~u32{} ? ~u32{} : length);
+}
+
+/* Return the name of an error code of version 1, or null. */
+const char *name_err_v1(u32 code);
+
+} // namespace rpcrdma2
+
 #endif /* RPCRDMA2_INTERNAL_HH */
