@@ -18,14 +18,12 @@
 #define RPCRDMA_ENDPOINT_REGIONS_H
 
 #include "endpoint_send.h"
+#include "extent.h"
 #include "pull.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-/* A position in memory that is mapped: the host's, opaque to the core */
-struct rpcrdma_extent_pos;
 
 /* ---- Allocating MRs ---- */
 

@@ -13,13 +13,11 @@
 #define RPCRDMA_ENDPOINT_TRANSFER_H
 
 #include "endpoint_send.h"
+#include "extent.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-/* Local memory of a transfer: the host's, opaque to the core */
-struct rpcrdma_local;
 
 /**
  * rpcrdma_core_transfer_queue_up() - queue a transfer that needs MRs after those that
@@ -58,11 +56,10 @@ static inline void rpcrdma_core_transfer_begin(struct rpcrdma_ep_core *core,
 /**
  * rpcrdma_core_transfer_add() - append memory of this end and of the peer to a transfer
  * @t: transfer
- * @local: memory of this end
+ * @pos: start of the memory of this end; advanced
  * @lists: holds the segments of @chunk
  * @chunk: chunk
  * @chunk_offset: first byte within @chunk
- * @at: first byte within @local
  * @length: number of bytes
  *
  * Context: no lock held.
@@ -70,10 +67,10 @@ static inline void rpcrdma_core_transfer_begin(struct rpcrdma_ep_core *core,
  *	an errno of rpcrdma_port_part(). After an error it can only be ended.
  */
 int rpcrdma_core_transfer_add(struct rpcrdma_transfer *t,
-			      struct rpcrdma_local *local,
+			      struct rpcrdma_extent_pos *pos,
 			      const struct rpcrdma_lists *lists,
 			      const struct rpcrdma_chunk *chunk,
-			      u32 chunk_offset, u32 at, u32 length);
+			      u32 chunk_offset, u32 length);
 
 /**
  * rpcrdma_transfer_one_part() - check if bytes of a chunk are one part of a transfer,

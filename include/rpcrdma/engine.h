@@ -34,6 +34,7 @@
 #include "wire.h"
 #include "chunk.h"
 #include "mr.h"
+#include "extent.h"
 #include "properties.h"
 #include "private_message.h"
 #include "hostauth.h"

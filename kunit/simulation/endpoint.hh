@@ -26,12 +26,6 @@ struct rpcrdma_chain final : simulation::work {
 	}
 };
 
-/* A position in memory that is mapped */
-struct rpcrdma_extent_pos {
-	simulation::memory *mem;
-	u32 at, length;
-};
-
 /* A batch of messages; made with its connection */
 struct rpcrdma_poll {
 	simulation::endpoint *ep;
@@ -55,6 +49,12 @@ using rpcrdma::list_remove;
  * messages span several of them.
  */
 extern u32 page_shifts[2];
+
+/* Describe @length bytes of @mem from byte @at on. */
+static inline rpcrdma_extent extent_of(memory &mem, u32 at, u32 length)
+{
+	return { &mem, nullptr, at, length };
+}
 
 /* Outstanding Reads of a device that is not limited */
 constexpr u32 ENOUGH_READS = 16;
@@ -322,8 +322,8 @@ public:
 	device_mr *new_mr();
 	void make_mrs_in(u32 ms);
 	void mrs_notified();
-	int map_mr(device_mr *reg, const rpcrdma_mr_limits &limits,
-		   rpcrdma_extent_pos &pos, bool writable);
+	int map_mr(device_mr *reg, rpcrdma_extent_pos &pos, u32 octets,
+		   bool writable);
 	void unmap_mrs(list_head *list, bool open);
 	void *new_buffer(u32 size, u64 *addr);
 	void free_buffer(u64 addr);
@@ -333,7 +333,7 @@ public:
 	void arm_overdue(u32 ms);
 	void do_write_space();
 	bool post_receives(received *first);
-	int new_part(transfer *t, rpcrdma_local *local, u32 at,
+	int new_part(transfer *t, const rpcrdma_extent_pos &pos, u32 pages,
 		     const rpcrdma_segment &segment, bool now,
 		     transfer_part **part);
 	int prepare(transfer *t, transfer_part *part);

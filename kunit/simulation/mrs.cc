@@ -24,7 +24,8 @@ static device_mr *mr_of(list_head *at)
 int endpoint::map(list_head *list, memory &mem, u32 at, u32 length,
 		  bool writable, rpcrdma_lists &lists)
 {
-	rpcrdma_extent_pos pos{ &mem, at, length };
+	const rpcrdma_extent ext = extent_of(mem, at, length);
+	rpcrdma_extent_pos pos{ &ext, 1, 0 };
 	const u32 notified = mrs.notify_seq;
 	int rc = 0;
 
@@ -43,16 +44,18 @@ int endpoint::map_item(list_head *list, memory &mem, u32 at, u32 length,
 		       bool writable)
 {
 	const rpcrdma_mr_limits limits = rpcrdma_core_mrs_limits(this);
-	rpcrdma_extent_pos pos{ &mem, at, length };
+	const rpcrdma_extent ext = extent_of(mem, at, length);
+	rpcrdma_extent_pos pos{ &ext, 1, 0 };
 	const u32 notified = mrs.notify_seq;
 	int rc = -EAGAIN;
 
 	if (!enter())
 		return -ENOTCONN;
 	if (rpcrdma_mr *mr = rpcrdma_core_mr_get(this, list)) {
-		rc = map_mr(static_cast<device_mr *>(mr), limits, pos,
+		rc = map_mr(static_cast<device_mr *>(mr), pos,
+			    rpcrdma_extent_mr_len(&pos, &limits, length),
 			    writable);
-		if (rc > 0)
+		if (!rc && pos.nr)
 			w_.complain("an item is planned for one MR, but needs "
 				    "several");
 		if (rc < 0)
@@ -194,7 +197,8 @@ void endpoint::make_mrs()
 int endpoint::expose(exposure *x, u32 xid, rpcrdma_reply_plan *plan,
 		     rpcrdma_mr_wait *wait)
 {
-	rpcrdma_extent_pos pos{ &x->data, 0, plan->read_length };
+	const rpcrdma_extent ext = extent_of(x->data, 0, plan->read_length);
+	rpcrdma_extent_pos pos{ &ext, 1, 0 };
 	int rc;
 
 	x->inv.work.chain = &x->requests;
@@ -236,14 +240,13 @@ device_mr *endpoint::new_mr()
 	return &qp.mrs[mrs_made_++];
 }
 
-int endpoint::map_mr(device_mr *reg, const rpcrdma_mr_limits &limits,
-		     rpcrdma_extent_pos &pos, bool writable)
+int endpoint::map_mr(device_mr *reg, rpcrdma_extent_pos &pos, u32 octets,
+		     bool writable)
 {
+	const rpcrdma_mr_limits limits = rpcrdma_core_mrs_limits(this);
 	const u32 room = params.mr_room ? params.mr_room : params.mr_size;
-	rpcrdma_mr_range filled{};
-	const u32 n = rpcrdma_mr_add(&limits, &filled,
-				     pos.at & (params.page_octets() - 1),
-				     pos.length);
+	const u32 pages = rpcrdma_extent_pages(&pos, octets, params.page_shift);
+	const u32 at = pos.ext->offset + pos.done;
 
 	if (reg->taken)
 		w_.complain("an MR is used twice");
@@ -251,16 +254,18 @@ int endpoint::map_mr(device_mr *reg, const rpcrdma_mr_limits &limits,
 	refused_since_ = 0;
 	if (reg->exposed || reg->valid)
 		w_.complain("an MR is reused while it is exposed");
-	if (!n || n > pos.length)
+	if (!pages)
 		w_.complain("an MR is mapped beyond its memory");
+	if (pages > limits.pages || octets > limits.octets)
+		w_.complain("an MR is mapped beyond its limits");
 	if (w_.fault(1)) {
 		w_.log("%s: no memory to map an MR", name);
 		due_[RPCRDMA_COUNT_MAP_FAILURES]++;
 		return -ENOMEM;
 	}
-	if (filled.pages > room >> params.page_shift ||
-	    (params.splits && filled.pages > 1 &&
-	     (filled.begin || filled.end))) {
+	if (pages > room >> params.page_shift ||
+	    (params.splits && pages > 1 &&
+	     (in_page(at) || in_page(at + octets)))) {
 		rpcrdma_mr_limits finer = mrs.limits;
 
 		w_.sum.mrs_short++;
@@ -270,10 +275,9 @@ int endpoint::map_mr(device_mr *reg, const rpcrdma_mr_limits &limits,
 			due_[RPCRDMA_COUNT_MAP_FAILURES]++;
 		return -EIO;
 	}
-	reg->take(*pos.mem, pos.at, n, writable);
-	pos.at += n;
-	pos.length -= n;
-	return pos.length != 0;
+	reg->take(*static_cast<memory *>(pos.ext->pages), at, octets, writable);
+	rpcrdma_extent_skip(&pos, octets);
+	return 0;
 }
 
 /* ---- The pool ---- */
@@ -364,10 +368,10 @@ void rpcrdma_port_mrs_notified(struct rpcrdma_ep_core *core)
 }
 
 int rpcrdma_port_mr_map(struct rpcrdma_ep_core *core, struct rpcrdma_mr *mr,
-			const struct rpcrdma_mr_limits *limits,
-			struct rpcrdma_extent_pos *pos, bool remote_write)
+			struct rpcrdma_extent_pos *pos, u32 octets,
+			bool remote_write)
 {
-	return of(core).map_mr(static_cast<device_mr *>(mr), *limits, *pos,
+	return of(core).map_mr(static_cast<device_mr *>(mr), *pos, octets,
 			       remote_write);
 }
 

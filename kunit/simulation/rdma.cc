@@ -11,19 +11,8 @@
 
 #include "endpoint.hh"
 
-/* Memory of this end, from byte @at of @mem on */
-struct rpcrdma_local {
-	simulation::memory *mem;
-	u32 at;
-};
-
 namespace simulation
 {
-
-static u32 pages_of(u32 at, u32 length, u32 page)
-{
-	return (at % page + length + page - 1) / page;
-}
 
 /* ---- Entries ---- */
 
@@ -49,9 +38,15 @@ int endpoint::add_transfer(transfer *t, const rpcrdma_lists &lists,
 			   const rpcrdma_chunk &chunk, u32 chunk_offset,
 			   memory &mem, u32 at, u32 length)
 {
-	rpcrdma_local local = { &mem, at };
-	const int rc = rpcrdma_core_transfer_add(t, &local, &lists, &chunk,
-						 chunk_offset, 0, length);
+	/* Two extents, if there is more than a page, as an xdr_buf has several */
+	const u32 first = std::min(length, params.page_octets() - in_page(at));
+	const rpcrdma_extent ext[] = {
+		extent_of(mem, at, first),
+		extent_of(mem, at + first, length - first),
+	};
+	rpcrdma_extent_pos pos{ ext, first < length ? 2u : 1u, 0 };
+	const int rc = rpcrdma_core_transfer_add(t, &pos, &lists, &chunk,
+						 chunk_offset, length);
 
 	if (rc && rc != -ENOMEM)
 		w_.complain("a transfer cannot be built");
@@ -61,10 +56,13 @@ int endpoint::add_transfer(transfer *t, const rpcrdma_lists &lists,
 transfer *endpoint::only_part(transfer *t, const rpcrdma_segment &segment,
 			      memory &mem, u32 at)
 {
-	rpcrdma_local local = { &mem, at };
+	const rpcrdma_extent ext = extent_of(mem, at, segment.length);
+	const rpcrdma_extent_pos pos{ &ext, 1, 0 };
+	const u32 pages =
+		rpcrdma_extent_pages(&pos, segment.length, params.page_shift);
 	transfer_part *part = nullptr;
 
-	if (new_part(t, &local, 0, segment, false, &part)) {
+	if (new_part(t, pos, pages, segment, false, &part)) {
 		drop_transfer(t);
 		return nullptr;
 	}
@@ -91,29 +89,29 @@ void endpoint::disturb()
 		close(nullptr);
 }
 
-int endpoint::new_part(transfer *t, rpcrdma_local *local, u32 at,
+int endpoint::new_part(transfer *t, const rpcrdma_extent_pos &pos, u32 pages,
 		       const rpcrdma_segment &segment, bool now,
 		       transfer_part **part)
 {
-	const u32 from = local->at + at;
+	auto *mem = static_cast<memory *>(pos.ext->pages);
+	const u32 from = pos.ext->offset + pos.done;
 	int rc = 0;
 
 	disturb();
-	if (!segment.length ||
-	    from + segment.length > local->mem->octets.size())
-		return -EINVAL;
+	if (!segment.length || from + segment.length > mem->octets.size())
+		w_.complain("a part is beyond its memory");
 	if (w_.fault(2))
 		return -ENOMEM;
 
 	auto *p = new transfer_part{};
 
 	live_++;
-	p->elements = pages_of(from, segment.length, params.page_octets());
+	p->elements = pages;
 	p->whole = { t->claim.reads ? op::read : op::write,
 		     nullptr,
 		     segment.handle,
 		     segment.offset,
-		     local->mem,
+		     mem,
 		     from,
 		     segment.length };
 	if (now)
@@ -282,26 +280,17 @@ static transfer *own(rpcrdma_transfer *t)
 	return static_cast<transfer *>(t);
 }
 
-int rpcrdma_port_part(struct rpcrdma_transfer *t, struct rpcrdma_local *local,
-		      u32 at, const struct rpcrdma_segment *segment,
-		      bool prepare, struct rpcrdma_transfer_part **part)
+int rpcrdma_port_part(struct rpcrdma_transfer *t,
+		      const struct rpcrdma_extent_pos *pos, u32 pages,
+		      const struct rpcrdma_segment *segment, bool prepare,
+		      struct rpcrdma_transfer_part **part)
 {
 	transfer_part *p = nullptr;
-	const int rc =
-		of(t->core).new_part(own(t), local, at, *segment, prepare, &p);
+	const int rc = of(t->core).new_part(own(t), *pos, pages, *segment,
+					    prepare, &p);
 
 	*part = p;
 	return rc;
-}
-
-u32 rpcrdma_port_mr_len(struct rpcrdma_local *local, u32 at,
-			const struct rpcrdma_mr_limits *limits, u32 octets)
-{
-	rpcrdma_mr_range range{};
-
-	return rpcrdma_mr_add(
-		limits, &range,
-		(local->at + at) & ((1u << limits->page_shift) - 1), octets);
 }
 
 int rpcrdma_port_prepare(struct rpcrdma_transfer *t,

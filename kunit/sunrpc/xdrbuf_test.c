@@ -136,13 +136,13 @@ static void xdr_check_extents(struct kunit *test, struct xdr_fixture *f,
 		KUNIT_EXPECT_GT(test, f->ext[i].length, 0U);
 		KUNIT_EXPECT_LT(test, f->ext[i].offset, (u32)PAGE_SIZE);
 	}
-	KUNIT_EXPECT_EQ(test, 0U, rpcrdma_extent_count(&pos, len + 1));
+	KUNIT_EXPECT_EQ(test, 0U, rpcrdma_extent_pages(&pos, len + 1, PAGE_SHIFT));
 	sg_init_table(f->sg, ARRAY_SIZE(f->sg));
 	for (i = 0; i < 2; i++) {
 		n = i ? len - first : first;
 		if (!n)
 			continue;
-		more = rpcrdma_extent_count(&pos, n);
+		more = rpcrdma_extent_pages(&pos, n, PAGE_SHIFT);
 		KUNIT_ASSERT_LE(test, nents + more, (u32)ARRAY_SIZE(f->sg));
 		taken = rpcrdma_extent_to_sg(&pos, n, most, f->sg + nents);
 		KUNIT_ASSERT_GT(test, taken, 0U);

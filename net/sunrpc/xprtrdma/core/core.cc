@@ -34,6 +34,7 @@
 #include "queue/read_mr_pool.cc"
 #include "queue/mr_pool.cc"
 #include "rpc/msg_iter.cc"
+#include "rpc/extents.cc"
 #include "wire/private_message.cc"
 #include "conn/version_choice.cc"
 #include "conn/lifecycle.cc"

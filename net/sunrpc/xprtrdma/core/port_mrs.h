@@ -46,21 +46,21 @@ void rpcrdma_port_mrs_short(struct rpcrdma_ep_core *core);
 void rpcrdma_port_mrs_notified(struct rpcrdma_ep_core *core);
 
 /**
- * rpcrdma_port_mr_map - map as much memory to an MR as it holds
+ * rpcrdma_port_mr_map - map memory to an MR
  * @core: connection
  * @mr: MR that is not mapped; its handle, length and offset are set
- * @limits: limits for it
- * @pos: position in the memory, which is not at its end; advanced
+ * @pos: start of the memory; advanced
+ * @octets: bytes of the memory, as many as an MR holds within its limits
  * @remote_write: the peer may write to the memory (else read)
  *
  * The handle and the offset differ from those of the previous mapping.
  * Context: no lock held, the teardown is held off.
- * Return: 1 if there is more memory, 0 if there is not; -EIO if the MR holds less than
- * the limits permit; or another negative errno. On error nothing is mapped.
+ * Return: 0; -EIO if the MR holds less than the limits permit; or another negative errno.
+ * On error nothing is mapped.
  */
 int rpcrdma_port_mr_map(struct rpcrdma_ep_core *core, struct rpcrdma_mr *mr,
-			const struct rpcrdma_mr_limits *limits,
-			struct rpcrdma_extent_pos *pos, bool remote_write);
+			struct rpcrdma_extent_pos *pos, u32 octets,
+			bool remote_write);
 
 /**
  * rpcrdma_port_chain_inv - add the invalidation of an MR to a chain

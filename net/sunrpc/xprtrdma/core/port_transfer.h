@@ -15,8 +15,8 @@ extern "C" {
 /**
  * rpcrdma_port_part - allocate a part of a transfer
  * @t: transfer
- * @local: memory of this end
- * @at: byte of @local at which the part begins
+ * @pos: start of the memory of this end, which is long enough
+ * @pages: pages of that memory, at most the elements that it needs
  * @segment: memory of the peer; its length is that of the part
  * @prepare: prepare the part, too, as rpcrdma_port_prepare() does
  * @part: returns the part, with the core's fields zeroed except for elements; is not set
@@ -24,25 +24,13 @@ extern "C" {
  *
  * Context: no lock held, the teardown is held off; may sleep.
  * Return: the Work Requests that it needs, 0 if it is not prepared. Or, with a part, an
- * errno of rpcrdma_port_prepare(). Or, without one, -ENOMEM; -EINVAL if @local is shorter;
- * -EFAULT if memory is missing; -ERANGE if the device's MR cannot hold the part.
+ * errno of rpcrdma_port_prepare(). Or, without one, -ENOMEM; -EFAULT if memory is missing;
+ * -ERANGE if the device's MR cannot hold the part.
  */
-int rpcrdma_port_part(struct rpcrdma_transfer *t, struct rpcrdma_local *local,
-		      u32 at, const struct rpcrdma_segment *segment,
-		      bool prepare, struct rpcrdma_transfer_part **part);
-
-/**
- * rpcrdma_port_mr_len - return the length of the memory that fits into one MR
- * @local: memory of this end
- * @at: byte of @local at which the MR begins
- * @limits: limits of an MR
- * @octets: bytes at most
- *
- * Context: no lock held.
- * Return: bytes; 0 if @local is shorter than @at.
- */
-u32 rpcrdma_port_mr_len(struct rpcrdma_local *local, u32 at,
-			const struct rpcrdma_mr_limits *limits, u32 octets);
+int rpcrdma_port_part(struct rpcrdma_transfer *t,
+		      const struct rpcrdma_extent_pos *pos, u32 pages,
+		      const struct rpcrdma_segment *segment, bool prepare,
+		      struct rpcrdma_transfer_part **part);
 
 /**
  * rpcrdma_port_prepare - map a part for the device, and take the MRs that it needs

@@ -6,18 +6,9 @@
 #ifndef RPCRDMA_DATA_H
 #define RPCRDMA_DATA_H
 
-#include "endpoint.h"
+#include <rpcrdma/extent.h>
 
-/*
- * A contiguous range of bytes, either in pages, all whole except the first and the
- * last, or in the linear mapping. A few of these describe any content of an xdr_buf.
- */
-struct rpcrdma_extent {
-	struct page		**pages;	/* NULL: linear */
-	u8			*linear;	/* start of its first page */
-	u32			offset;		/* offset in the first page */
-	u32			length;		/* bytes, not 0 */
-};
+#include "endpoint.h"
 
 /* Return the extent of @length bytes that starts at byte @offset of @pages. */
 static inline struct rpcrdma_extent

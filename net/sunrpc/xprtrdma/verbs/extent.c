@@ -5,10 +5,10 @@
  *
  * Operation
  *
- * An extent is linear memory or an array of pages. A position in an array of extents
- * advances as memory is consumed. Pages that follow each other in memory share an
- * element, up to the maximum that the caller passes. How many bytes an MR can hold is
- * computed first, from the limits of the connection (rpcrdma_extents_mr_len()).
+ * An extent is linear memory or an array of pages. Pages that follow each other in memory
+ * share an element, up to the maximum that the caller passes. How many bytes are
+ * converted at once, because an MR or a part of a transfer holds them, is decided by the
+ * core (include/rpcrdma/extent.h).
  *
  * Memory
  *
@@ -108,10 +108,11 @@ u32 rpcrdma_sg_of_pages(struct page **pages, u32 at, u32 octets, u32 most,
 }
 
 /* rpcrdma_sg_of_pages() for linear memory, of which no page is missing */
-static u32 rpcrdma_extent_linear(const struct rpcrdma_extent *ext, u32 at,
-				 u32 octets, u32 most, struct scatterlist *sg)
+static u32 rpcrdma_extent_linear(const struct rpcrdma_extent *ext, u32 most,
+				 struct scatterlist *sg)
 {
-	u8 *p = ext->linear + at;
+	u8 *p = ext->linear + ext->offset;
+	u32 octets = ext->length;
 	u32 nr, n;
 
 	for (nr = 0; octets; nr++) {
@@ -126,7 +127,7 @@ static u32 rpcrdma_extent_linear(const struct rpcrdma_extent *ext, u32 at,
 
 /*
  * Describe the next @octets bytes, at least 1, in @sg, and advance @pos past them. @pos
- * has that many bytes, and @sg has rpcrdma_extent_count() elements; the last one used is
+ * has that many bytes, and @sg has rpcrdma_extent_pages() elements; the last one used is
  * marked. Pages that follow each other in memory share an element of up to
  * @most bytes, a multiple of the page size. Return the number of elements, or 0 if a
  * page is missing.
@@ -134,72 +135,20 @@ static u32 rpcrdma_extent_linear(const struct rpcrdma_extent *ext, u32 at,
 u32 rpcrdma_extent_to_sg(struct rpcrdma_extent_pos *pos, u32 octets, u32 most,
 			 struct scatterlist *sg)
 {
-	const struct rpcrdma_extent *ext;
-	u32 at, n, nents, all = 0;
+	struct rpcrdma_extent part;
+	u32 n, nents, all = 0;
 
-	do {
+	while ((n = rpcrdma_extent_next(pos, octets, &part))) {
 		if (unlikely(all))
 			sg_unmark_end(&sg[all - 1]);
-		ext = pos->ext;
-		at = ext->offset + pos->done;
-		n = min(octets, ext->length - pos->done);
-		nents = ext->pages ?
-			rpcrdma_sg_of_pages(ext->pages, at, n, most, &sg[all]) :
-			rpcrdma_extent_linear(ext, at, n, most, &sg[all]);
+		nents = part.pages ?
+			rpcrdma_sg_of_pages(part.pages, part.offset, n, most,
+					    &sg[all]) :
+			rpcrdma_extent_linear(&part, most, &sg[all]);
 		if (unlikely(!nents))
 			return 0;
 		all += nents;
 		octets -= n;
-		rpcrdma_extent_skip(pos, n);
-	} while (octets);
+	}
 	return all;
-}
-
-/* rpcrdma_extent_count() of any number of extents */
-u32 rpcrdma_extents_count(const struct rpcrdma_extent_pos *pos, u32 octets)
-{
-	struct rpcrdma_extent_pos at = *pos;
-	u32 n, nents = 0;
-
-	while (at.nr && octets) {
-		n = min(octets, at.ext->length - at.done);
-		nents += DIV_ROUND_UP(offset_in_page(at.ext->offset + at.done) +
-				      n, PAGE_SIZE);
-		octets -= n;
-		rpcrdma_extent_skip(&at, n);
-	}
-	return octets ? 0 : nents;
-}
-
-/* rpcrdma_extent_mr_len() of any number of extents */
-u32 rpcrdma_extents_mr_len(const struct rpcrdma_extent_pos *pos,
-			   const struct rpcrdma_mr_limits *limits, u32 octets)
-{
-	struct rpcrdma_extent_pos at = *pos;
-	struct rpcrdma_mr_range range = {};
-	u32 n, taken;
-
-	while (at.nr && octets) {
-		n = min(octets, at.ext->length - at.done);
-		taken = rpcrdma_mr_add(limits, &range,
-				       offset_in_page(at.ext->offset +
-						      at.done), n);
-		if (taken < n)
-			break;
-		octets -= n;
-		rpcrdma_extent_skip(&at, n);
-	}
-	return range.octets;
-}
-
-/* Skip the next @octets bytes, or all that remain. */
-void rpcrdma_extent_skip(struct rpcrdma_extent_pos *pos, u32 octets)
-{
-	while (pos->nr && octets >= pos->ext->length - pos->done) {
-		octets -= pos->ext->length - pos->done;
-		pos->done = 0;
-		pos->ext++;
-		pos->nr--;
-	}
-	pos->done += octets;
 }

@@ -150,20 +150,6 @@ void rpcrdma_port_mrs_notified(struct rpcrdma_ep_core *core)
 /* ---- Mapping ---- */
 
 /*
- * Fill @mr with as much as one MR can hold, and advance @pos past it. Return the number
- * of scatterlist elements, no more than the engine counts pages, or 0 if a page is
- * missing.
- */
-static u32 rpcrdma_mr_fill(struct rpcrdma_ep *ep, struct verbs_mr *mr,
-			   const struct rpcrdma_mr_limits *limits,
-			   struct rpcrdma_extent_pos *pos)
-{
-	u32 octets = rpcrdma_extent_mr_len(pos, limits, U32_MAX);
-
-	return rpcrdma_extent_to_sg(pos, octets, ep->max_element, mr->sg);
-}
-
-/*
  * Map the first @nr elements of @mr's scatterlist, and prepare the registration. Return 0
  * or an errno of rpcrdma_port_mr_map().
  */
@@ -217,14 +203,14 @@ static __always_inline int rpcrdma_mr_register(struct rpcrdma_ep *ep,
 }
 
 int rpcrdma_port_mr_map(struct rpcrdma_ep_core *core, struct rpcrdma_mr *m,
-			const struct rpcrdma_mr_limits *limits,
-			struct rpcrdma_extent_pos *pos, bool remote_write)
+			struct rpcrdma_extent_pos *pos, u32 octets,
+			bool remote_write)
 {
 	struct verbs_mr *mr = container_of(m, struct verbs_mr, core);
 	struct rpcrdma_ep *ep = rpcrdma_ep_of(core);
-	u32 nr = rpcrdma_mr_fill(ep, mr, limits, pos);
+	u32 nr = rpcrdma_extent_to_sg(pos, octets, ep->max_element, mr->sg);
 
-	return rpcrdma_mr_register(ep, mr, nr, remote_write) ?: pos->nr != 0;
+	return rpcrdma_mr_register(ep, mr, nr, remote_write);
 }
 
 int rpcrdma_mrs_map(struct rpcrdma_ep *ep, struct list_head *mrs,

@@ -188,57 +188,10 @@ void rpcrdma_works_reap(struct work_struct *item);
 
 /* ---- extent.c ---- */
 
-/* A position in an array of extents */
-struct rpcrdma_extent_pos {
-	const struct rpcrdma_extent *ext;
-	u32			nr;		/* elements of @ext, from ext[0] on */
-	u32			done;		/* bytes of ext[0] already consumed */
-};
-
 u32 rpcrdma_extent_to_sg(struct rpcrdma_extent_pos *pos, u32 octets, u32 most,
 			 struct scatterlist *sg);
 u32 rpcrdma_sg_of_pages(struct page **pages, u32 at, u32 octets, u32 most,
 			struct scatterlist *sg);
-u32 rpcrdma_extents_count(const struct rpcrdma_extent_pos *pos, u32 octets);
-u32 rpcrdma_extents_mr_len(const struct rpcrdma_extent_pos *pos,
-			   const struct rpcrdma_mr_limits *limits, u32 octets);
-void rpcrdma_extent_skip(struct rpcrdma_extent_pos *pos, u32 octets);
-
-/*
- * Return the maximum number of scatterlist elements for the next @octets bytes, one for
- * each page, or 0 if there are fewer bytes. Fast path: the bytes of a single extent.
- */
-static inline u32 rpcrdma_extent_count(const struct rpcrdma_extent_pos *pos,
-				       u32 octets)
-{
-	if (likely(pos->nr && octets &&
-		   octets <= pos->ext->length - pos->done))
-		return DIV_ROUND_UP(offset_in_page(pos->ext->offset +
-						   pos->done) + octets,
-				    PAGE_SIZE);
-	return rpcrdma_extents_count(pos, octets);
-}
-
-/*
- * Return how many bytes of the memory at @pos, at most @octets, fit into one MR
- * within @limits; 0 if there is no memory. Fast path: the rest of a single extent.
- */
-static inline u32 rpcrdma_extent_mr_len(const struct rpcrdma_extent_pos *pos,
-					const struct rpcrdma_mr_limits *limits,
-					u32 octets)
-{
-	u32 n;
-
-	if (likely(pos->nr == 1)) {
-		n = pos->ext->length - pos->done;
-		if (likely(n <= octets &&
-			   rpcrdma_mr_is_one(limits,
-					     offset_in_page(pos->ext->offset +
-							    pos->done), n)))
-			return n;
-	}
-	return rpcrdma_extents_mr_len(pos, limits, octets);
-}
 
 /* ---- frwr.c ---- */
 

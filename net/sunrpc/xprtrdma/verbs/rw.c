@@ -68,22 +68,6 @@ struct rpcrdma_rw_ctxt {
 	struct scatterlist	sg[];		/* core.elements */
 };
 
-/* Local memory of a transfer, with a position to continue from */
-struct rpcrdma_local {
-	struct rpcrdma_extent_pos begin, pos;
-	u32			at;		/* bytes from begin to pos */
-};
-
-/* Move @local's position to byte @at. */
-static void rpcrdma_local_seek(struct rpcrdma_local *local, u32 at)
-{
-	if (likely(local->at == at))
-		return;
-	local->pos = local->begin;
-	local->at = at;
-	rpcrdma_extent_skip(&local->pos, at);
-}
-
 static struct rpcrdma_rw_ctxt *
 rpcrdma_rw_ctxt_of(struct rpcrdma_transfer_part *part)
 {
@@ -195,17 +179,6 @@ void rpcrdma_port_unprepare(struct rpcrdma_transfer *t,
 			    ctxt->sg, part->elements, rpcrdma_rw_dir(t));
 }
 
-/*
- * The rdma_rw API would split a transfer by itself, but it counts elements instead of
- * pages, and does not know about gaps.
- */
-u32 rpcrdma_port_mr_len(struct rpcrdma_local *local, u32 at,
-			const struct rpcrdma_mr_limits *limits, u32 octets)
-{
-	rpcrdma_local_seek(local, at);
-	return rpcrdma_extent_mr_len(&local->pos, limits, octets);
-}
-
 /* Free the memory of a part, unless it is that of the transfer. */
 static void rpcrdma_rw_ctxt_free(struct rpcrdma_rw *rw,
 				 struct rpcrdma_rw_ctxt *ctxt)
@@ -214,31 +187,28 @@ static void rpcrdma_rw_ctxt_free(struct rpcrdma_rw *rw,
 		kfree(ctxt);
 }
 
-int rpcrdma_port_part(struct rpcrdma_transfer *t, struct rpcrdma_local *local,
-		      u32 at, const struct rpcrdma_segment *segment,
-		      bool prepare, struct rpcrdma_transfer_part **part)
+int rpcrdma_port_part(struct rpcrdma_transfer *t,
+		      const struct rpcrdma_extent_pos *pos, u32 pages,
+		      const struct rpcrdma_segment *segment, bool prepare,
+		      struct rpcrdma_transfer_part **part)
 {
+	struct rpcrdma_extent_pos at = *pos;
 	struct rpcrdma_rw *rw = rpcrdma_rw_of(t);
 	struct rpcrdma_ep *ep = rpcrdma_ep_of(t->core);
 	struct rpcrdma_rw_ctxt *ctxt;
 	u32 nents;
 	int rc;
 
-	rpcrdma_local_seek(local, at);
-	nents = rpcrdma_extent_count(&local->pos, segment->length);
-	if (!nents)
-		return -EINVAL;
-	if (likely(nents <= rw->elements)) {
+	if (likely(pages <= rw->elements)) {
 		ctxt = rw->first;
 		rw->elements = 0;
 	} else {
-		ctxt = kzalloc(struct_size(ctxt, sg, nents), rw->gfp);
+		ctxt = kzalloc(struct_size(ctxt, sg, pages), rw->gfp);
 		if (!ctxt)
 			return -ENOMEM;
 	}
-	nents = rpcrdma_extent_to_sg(&local->pos, segment->length,
-				     ep->max_element, ctxt->sg);
-	local->at += segment->length;
+	nents = rpcrdma_extent_to_sg(&at, segment->length, ep->max_element,
+				     ctxt->sg);
 	if (unlikely(!nents)) {
 		rpcrdma_rw_ctxt_free(rw, ctxt);
 		return -EFAULT;
@@ -260,8 +230,7 @@ int rpcrdma_rw_add(struct rpcrdma_rw *rw, const struct rpcrdma_lists *lists,
 		   const struct rpcrdma_extent *ext, u32 nr, u32 offset,
 		   u32 length)
 {
-	const struct rpcrdma_extent_pos begin = { .ext = ext, .nr = nr };
-	struct rpcrdma_local local = { .begin = begin, .pos = begin };
+	struct rpcrdma_extent_pos pos = { .ext = ext, .nr = nr };
 	/*
 	 * The teardown waits for this transfer, and memory reclaim may wait for an RPC
 	 * of a client whose reconnect waits for a device's removal.
@@ -269,8 +238,9 @@ int rpcrdma_rw_add(struct rpcrdma_rw *rw, const struct rpcrdma_lists *lists,
 	unsigned int nofs = memalloc_nofs_save();
 	int rc;
 
-	rc = rpcrdma_core_transfer_add(&rw->core, &local, lists, chunk,
-				       chunk_offset, offset, length);
+	rpcrdma_extent_skip(&pos, offset);
+	rc = rpcrdma_core_transfer_add(&rw->core, &pos, lists, chunk,
+				       chunk_offset, length);
 	memalloc_nofs_restore(nofs);
 	return rc;
 }

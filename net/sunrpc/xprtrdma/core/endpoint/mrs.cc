@@ -187,21 +187,24 @@ int rpcrdma_core_mrs_map(struct rpcrdma_ep_core *core, struct list_head *mrs,
 			 struct rpcrdma_lists *lists)
 {
 	const rpcrdma_mr_limits limits = rpcrdma_core_mrs_limits(core);
-	int more;
 
 	do {
 		rpcrdma_mr *mr = rpcrdma_core_mr_get(core, mrs);
 
 		if (!mr) [[unlikely]]
 			return -E_AGAIN;
-		more = rpcrdma_port_mr_map(core, mr, &limits, pos,
-					   remote_write);
-		if (more < 0) [[unlikely]]
-			return not_mapped(core, &limits, more);
+
+		const u32 octets =
+			rpcrdma_extent_mr_len(pos, &limits, ~u32{ 0 });
+		const int rc = rpcrdma_port_mr_map(core, mr, pos, octets,
+						   remote_write);
+
+		if (rc) [[unlikely]]
+			return not_mapped(core, &limits, rc);
 		if (rpcrdma_lists_add_segment(lists, mr->handle, mr->length,
 					      mr->offset))
 			return -E_MSGSIZE;
-	} while (more);
+	} while (pos->nr);
 	return 0;
 }
 

@@ -210,20 +210,27 @@ int fall_short(rpcrdma_transfer *t, int rc)
 }
 
 /*
- * Append a part: the peer's memory in @segment, and @local from @at on. Return 0 or a
- * negative errno: -E_RANGE, with nothing appended, if it has to be split further.
+ * Append a part: the peer's memory in @segment, and the memory at @pos, which advances.
+ * Return 0 or a negative errno: -E_RANGE, with nothing appended, if it has to be split
+ * further.
  */
 [[gnu::always_inline]] inline int add_part(rpcrdma_transfer *t,
-					   rpcrdma_local *local, u32 at,
+					   rpcrdma_extent_pos *pos,
 					   const rpcrdma_segment *segment)
 {
-	const rpcrdma_read_pool *pool = &t->core->rw.pool;
+	const rpcrdma_ep_rw *rw = &t->core->rw;
+	const rpcrdma_read_pool *pool = &rw->pool;
 	rpcrdma_transfer_part *part = nullptr;
-	int rc = rpcrdma_port_part(t, local, at, segment, !t->claim.waits,
-				   &part);
+	const u32 pages = rpcrdma_extent_pages(pos, segment->length,
+					       rw->limits.page_shift);
+	int rc;
 
+	if (!pages) [[unlikely]]
+		return -E_INVAL;
+	rc = rpcrdma_port_part(t, pos, pages, segment, !t->claim.waits, &part);
 	if (!part) [[unlikely]]
 		return rc;
+	rpcrdma_extent_skip(pos, segment->length);
 	list_push_back(&part->list, &t->parts);
 	rpcrdma_read_add(pool, &t->claim, part->elements);
 	if (rc >= 0) [[likely]]
@@ -239,7 +246,7 @@ int fall_short(rpcrdma_transfer *t, int rc)
  * Return the length of the next part, at most @left: no more than is posted at once,
  * because batches end between parts, and than one MR can hold, if MRs are used.
  */
-u32 part_length(rpcrdma_transfer *t, rpcrdma_local *local, u32 at, u32 left)
+u32 part_length(rpcrdma_transfer *t, const rpcrdma_extent_pos *pos, u32 left)
 {
 	const rpcrdma_ep_rw *rw = &t->core->rw;
 
@@ -248,20 +255,20 @@ u32 part_length(rpcrdma_transfer *t, rpcrdma_local *local, u32 at, u32 left)
 	if (!rw->reads_into_mrs) [[likely]]
 		return min_u32(left, rw->read_part);
 	t->limits = rw->limits;
-	return rpcrdma_port_mr_len(local, at, &t->limits, left);
+	return rpcrdma_extent_mr_len(pos, &t->limits, left);
 }
 
 /* Append the transfer of a segment, in parts. */
-int add_segment(rpcrdma_transfer *t, rpcrdma_local *local, u32 at,
+int add_segment(rpcrdma_transfer *t, rpcrdma_extent_pos *pos,
 		const rpcrdma_segment *segment)
 {
 	rpcrdma_segment part = *segment;
 	u32 left = segment->length;
 
 	while (left) {
-		part.length = part_length(t, local, at, left);
+		part.length = part_length(t, pos, left);
 
-		const int rc = add_part(t, local, at, &part);
+		const int rc = add_part(t, pos, &part);
 
 		if (rc == -E_RANGE) [[unlikely]] {
 			if (claim(t, CLAIM_FINER) == RPCRDMA_READ_FAIL)
@@ -271,7 +278,6 @@ int add_segment(rpcrdma_transfer *t, rpcrdma_local *local, u32 at,
 		if (rc)
 			return rc;
 		part.offset += part.length;
-		at += part.length;
 		left -= part.length;
 	}
 	return 0;
@@ -361,10 +367,10 @@ void rpcrdma_core_transfer_queue_up(struct rpcrdma_transfer *t)
 }
 
 int rpcrdma_core_transfer_add(struct rpcrdma_transfer *t,
-			      struct rpcrdma_local *local,
+			      struct rpcrdma_extent_pos *pos,
 			      const struct rpcrdma_lists *lists,
 			      const struct rpcrdma_chunk *chunk,
-			      u32 chunk_offset, u32 at, u32 length)
+			      u32 chunk_offset, u32 length)
 {
 	rpcrdma_chunk_cursor range = { .offset = chunk_offset,
 				       .segment = 0,
@@ -375,14 +381,13 @@ int rpcrdma_core_transfer_add(struct rpcrdma_transfer *t,
 				      chunk, chunk_offset, length, &segment))
 		[[likely]] {
 		t->octets += length;
-		return add_part(t, local, at, &segment);
+		return add_part(t, pos, &segment);
 	}
 	while (rpcrdma_chunk_next(lists, chunk, &range, &segment)) {
-		const int rc = add_segment(t, local, at, &segment);
+		const int rc = add_segment(t, pos, &segment);
 
 		if (rc) [[unlikely]]
 			return rc;
-		at += segment.length;
 		t->octets += segment.length;
 	}
 	return range.length ? -E_INVAL : 0;
