@@ -47,36 +47,74 @@ rpcrdma_core_send_for_call(struct rpcrdma_ep_core *core)
  * struct rpcrdma_call_size - what decides if a Call and its Reply are one message each
  * @xid: of the RPC
  * @length: bytes of the complete Call message
+ * @pages: bytes of it that are page data
  * @reply_max: bytes of the largest complete Reply message expected
  */
 struct rpcrdma_call_size {
 	u32 xid;
 	u32 length;
+	u32 pages;
 	u32 reply_max;
 };
 
 /**
- * rpcrdma_core_send_rpc() - plan, map, build and send a Call
+ * struct rpcrdma_requester_stats - what a Requester has done on all its connections
+ * @read_chunks: Read chunks of Calls
+ * @write_chunks: Calls with Write chunks
+ * @reply_chunks: Calls with a Reply chunk
+ * @nomsg_calls: Calls in Special Format
+ * @failed_sends: Calls that could not be sent in any form
+ * @no_send_space: times a Call had to wait
+ * @offered_octets: bytes of chunks for results
+ * @send_copied: bytes of page data copied into messages
+ * @buffer_octets: bytes of RPC buffers that have grown
+ * @placed_octets: bytes of results that came in chunks
+ * @recv_copied: bytes of inline Replies
+ * @bad_replies: Replies that could not be used
+ * @local_inv: Replies whose MRs this end had to invalidate
+ *
+ * rpcrdma_core_send_rpc() counts the first eight. Those from @placed_octets on are
+ * counted where a Reply is completed, and @buffer_octets by the host. Each group has one
+ * writer at a time; readers need no lock.
+ */
+struct rpcrdma_requester_stats {
+	unsigned long read_chunks;
+	unsigned long write_chunks;
+	unsigned long reply_chunks;
+	unsigned long nomsg_calls;
+	unsigned long failed_sends;
+	unsigned long no_send_space;
+	u64 offered_octets;
+	u64 send_copied;
+	unsigned long buffer_octets;
+	u64 placed_octets;
+	u64 recv_copied;
+	unsigned long bad_replies;
+	unsigned long local_inv;
+};
+
+/**
+ * rpcrdma_core_send_rpc() - plan, map, build, send and count a Call
  * @core: connection
  * @rpc: RPC of the Call
  * @learned: learned limits of the peer
  * @size: sizes of the Call and its Reply
- * @plan: returns how the Call was sent
+ * @stats: counts the Call, or why it was not sent
  *
  * A Reply may complete the RPC before this returns; its memory has to remain. A Call that
  * is not sent has no MRs.
  * Context: process context, no lock held; one Call of the connection at a time.
- * Return: 0; -EAGAIN if the Call cannot be sent now, and the host, which has called
- *	rpcrdma_port_rpc_wait(), is asked to notify of write space; -ENOTCONN if the
- *	connection is not open, or is closed because it has too few MRs, or if the Call
- *	is outstanding on it, see rpcrdma_xact_begin_anew(); -EIO if it needs more Work Requests than the Send Queue can ever hold;
- *	-ENOMEM; an errno of rpcrdma_port_item_map() or rpcrdma_port_call_map(); another
- *	negative errno if the peer accepts the Call in no form.
+ * Return: 0; 1 if the Call can never be sent, and rpcrdma_port_rpc_unsent() has ended its
+ *	RPC; -EAGAIN if the Call cannot be sent now, and the host, which has called
+ *	rpcrdma_port_rpc_wait(), is asked to notify of write space; -ENOBUFS if memory is
+ *	short: retry after a delay; -ENOTCONN if the connection is not open, or is closed
+ *	because it has too few MRs, or if the Call is outstanding on it, see
+ *	rpcrdma_xact_begin_anew().
  */
 int rpcrdma_core_send_rpc(struct rpcrdma_ep_core *core, struct rpcrdma_rpc *rpc,
 			  const struct rpcrdma_peer_limits *learned,
 			  const struct rpcrdma_call_size *size,
-			  struct rpcrdma_call_plan *plan);
+			  struct rpcrdma_requester_stats *stats);
 
 /**
  * rpcrdma_core_send_get() - take a free Send context

@@ -233,11 +233,11 @@ void host::transmit()
 			continue;
 		}
 		rc = try_send(task, on);
-		if (rc == -EAGAIN || rc == -ENOMEM) {
+		if (rc == -EAGAIN || rc == -ENOBUFS) {
 			blocked = on;
 			i++;
 			/* In sunrpc, the task retries after a delay. */
-			if (rc == -ENOMEM)
+			if (rc == -ENOBUFS)
 				w_.after(250 * MILLISECOND, this,
 					 TRANSMIT_AGAIN);
 			continue;

@@ -225,6 +225,8 @@ public:
 	void built(rpc *task, endpoint &from, transfer *t, int status);
 	void lost(const rpc *task);
 	void reclaim_mrs(rpc *task);
+	void check_counts(const rpc &task,
+			  const rpcrdma_requester_stats &before, int rc);
 	void learn(const rpc *task, const rpcrdma_rx &rx,
 		   const rpcrdma_call &call);
 	void refused(rpc *task, const rpcrdma_rx &rx, int status);
@@ -359,6 +361,7 @@ private:
 	u32 next_xid_;
 	u32 next_sequence_ = 0;
 	rpcrdma_peer_limits peer_limits_{};
+	rpcrdma_requester_stats stats_{};
 	bool remembered_ = false; /* a loss, in the last try_send() */
 	bool locked_ = false;	  /* the RPCs */
 	const rpcrdma_recv *answering_ = nullptr;

@@ -403,7 +403,9 @@ void rpcrdma_port_unlock_mrs(struct rpcrdma_ep_core *core)
 void rpcrdma_port_queued(struct rpcrdma_ep_core *core, u32,
 			 const struct rpcrdma_work *work)
 {
-	of(core).queued(work);
+	/* A Call that waits, which its sender keeps, is traced only. */
+	if (work)
+		of(core).queued(work);
 }
 
 void rpcrdma_port_refuses(struct rpcrdma_ep_core *, u32, u32)

@@ -286,6 +286,28 @@ void host::lost(const rpc *task)
 	remembered_ = true;
 }
 
+/* Check what was counted for a Call. */
+void host::check_counts(const rpc &task, const rpcrdma_requester_stats &before,
+			int rc)
+{
+	const rpcrdma_lists &lists = task.x.lists;
+
+	if (stats_.no_send_space - before.no_send_space != (rc == -EAGAIN) ||
+	    stats_.failed_sends - before.failed_sends != (rc > 0))
+		w_.complain("a Call that is not sent is counted wrongly");
+	if ((rc > 0) != (task.refused != 0))
+		w_.complain("an RPC that cannot be sent does not end");
+	if (rc < 0 && rc != -EAGAIN && rc != -ENOBUFS && rc != -ENOTCONN)
+		w_.complain("an errno ends the RPC of another task");
+	if (rc)
+		return;
+	if (stats_.read_chunks - before.read_chunks != lists.nr_reads ||
+	    stats_.write_chunks - before.write_chunks !=
+		    (lists.nr_writes != 0) ||
+	    stats_.reply_chunks - before.reply_chunks != lists.has_reply)
+		w_.complain("the chunks of a Call are counted wrongly");
+}
+
 /* Return the MRs of an earlier attempt. */
 void host::reclaim_mrs(rpc *task)
 {
@@ -296,7 +318,7 @@ void host::reclaim_mrs(rpc *task)
 
 int host::try_send(rpc *task, endpoint *on)
 {
-	rpcrdma_call_plan plan;
+	const rpcrdma_requester_stats before = stats_;
 	int rc;
 
 	if (!on)
@@ -310,12 +332,15 @@ int host::try_send(rpc *task, endpoint *on)
 		lost = rpcrdma_xact_begin(&x, &on->conn) == RPCRDMA_BEGIN_LOST;
 	}
 	const rpcrdma_call_size size = { task->xid, task->what.call_length,
+					 task->what.call_item,
 					 task->what.reply_max };
 
 	/* The peer may answer before this returns. */
 	task->waits = false;
 	remembered_ = false;
-	rc = rpcrdma_core_send_rpc(on, task, &peer_limits_, &size, &plan);
+	task->refused = 0;
+	rc = rpcrdma_core_send_rpc(on, task, &peer_limits_, &size, &stats_);
+	check_counts(*task, before, rc);
 	if (remembered_ != lost)
 		w_.complain("the loss of a continued Call is not remembered");
 	if (rc == -EAGAIN && !task->waits)
@@ -326,6 +351,8 @@ int host::try_send(rpc *task, endpoint *on)
 		w_.complain("a Call is sent twice on one connection");
 	if (rc == -ENOTCONN && was_open)
 		w_.sum.mrs_given_up++;
+	if (rc > 0)
+		rc = task->refused;
 	if (rc == -E2BIG) {
 		task->what.call_pieces = 1;
 		task->what.reply_pieces = 1;
@@ -363,6 +390,12 @@ void rpcrdma_port_rpc_take_back(struct rpcrdma_rpc *called)
 void rpcrdma_port_rpc_wait(struct rpcrdma_ep_core *, struct rpcrdma_rpc *called)
 {
 	static_cast<rpc *>(called)->waits = true;
+}
+
+void rpcrdma_port_rpc_unsent(struct rpcrdma_ep_core *,
+			     struct rpcrdma_rpc *called, int status)
+{
+	static_cast<rpc *>(called)->refused = status;
 }
 
 void rpcrdma_port_call_data(struct rpcrdma_ep_core *core,

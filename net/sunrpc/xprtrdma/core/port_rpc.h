@@ -47,6 +47,17 @@ void rpcrdma_port_rpc_wait(struct rpcrdma_ep_core *core,
 			   struct rpcrdma_rpc *rpc);
 
 /**
+ * rpcrdma_port_rpc_unsent - end an RPC whose Call can never be sent, and log it
+ * @core: connection
+ * @rpc: RPC of the Call
+ * @status: negative errno that it ends with
+ *
+ * Context: no lock held.
+ */
+void rpcrdma_port_rpc_unsent(struct rpcrdma_ep_core *core,
+			     struct rpcrdma_rpc *rpc, int status);
+
+/**
  * rpcrdma_port_call_item - describe a Call with one DDP-eligible item, for the fast path
  *	of planning
  * @core: connection

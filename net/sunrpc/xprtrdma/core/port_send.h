@@ -97,10 +97,10 @@ bool rpcrdma_port_post_batch(struct rpcrdma_ep_core *core,
 /**
  * rpcrdma_port_queued - trace that work waits for credits or for slots
  * @core: connection
- * @xid: of the Reply, 0 for work without a message
- * @work: work, the last in its queue
+ * @xid: of the RPC, 0 for work without a message
+ * @work: work, the last in its queue; or NULL: a Call, which its sender keeps
  *
- * Context: lock held.
+ * Context: lock held, unless @work is NULL.
  */
 void rpcrdma_port_queued(struct rpcrdma_ep_core *core, u32 xid,
 			 const struct rpcrdma_work *work);

@@ -44,7 +44,6 @@
 #include <core/port_rpc.h>
 
 #include "../compat.h"
-#include "../verbs/trace.h"
 #include "internal.h"
 #include "requester.h"
 
@@ -158,31 +157,6 @@ int rpcrdma_port_item_map(struct rpcrdma_ep_core *core, struct rpcrdma_rpc *rpc,
 	return rpcrdma_mrs_map_item(ep, &rpc->mrs, item);
 }
 
-/* Update the counters for a Call that has been sent. */
-static __always_inline void
-rpcrdma_req_account(struct rpcrdma_req *req,
-		    const struct rpcrdma_call_plan *plan)
-{
-	struct rpcrdma_requester_stats *stats = req->stats;
-	const struct rpcrdma_lists *lists = &req->rpc.x.lists;
-
-	if (plan->format == RPCRDMA_SPECIAL)
-		stats->nomsg_calls++;
-	else if (!plan->read_item)
-		stats->send_copied += req->rqst.rq_snd_buf.page_len;
-	if (likely(!rpcrdma_plan_has_chunks(plan)))
-		return;
-	stats->read_chunks += lists->nr_reads;
-	if (lists->nr_writes) {
-		stats->write_chunks++;
-		stats->offered_octets += lists->writes[0].length;
-	}
-	if (lists->has_reply) {
-		stats->reply_chunks++;
-		stats->offered_octets += lists->reply.length;
-	}
-}
-
 bool rpcrdma_port_call_item(struct rpcrdma_ep_core *core,
 			    struct rpcrdma_rpc *rpc,
 			    struct rpcrdma_call_item *item)
@@ -249,33 +223,18 @@ void rpcrdma_port_rpc_wait(struct rpcrdma_ep_core *core, struct rpcrdma_rpc *rpc
 	smp_mb__after_atomic();
 }
 
-/* Return the errno for sunrpc after a Call could not be sent. */
-static noinline int rpcrdma_requester_failed(struct rpcrdma_req *req,
-					     struct rpcrdma_ep *ep, int rc)
+void rpcrdma_port_rpc_unsent(struct rpcrdma_ep_core *core,
+			     struct rpcrdma_rpc *rpc, int status)
 {
-	struct rpcrdma_remedy remedy =
-		rpcrdma_remedy_for(RPCRDMA_FAILED_SEND, rc);
-	struct rpc_rqst *rqst = &req->rqst;
+	struct rpc_rqst *rqst = &rpcrdma_req_of(rpc)->rqst;
 	struct rpc_xprt *xprt = rqst->rq_xprt;
 
-	if (rc == -EAGAIN) {
-		req->stats->no_send_space++;
-		trace_rpcrdma_sq_full(ep, be32_to_cpu(rqst->rq_xid), NULL);
-		return rc;
-	}
-	if (remedy.kind != RPCRDMA_REMEDY_GIVE_UP)
-		return remedy.status;
-	req->stats->failed_sends++;
 	pr_warn_ratelimited("rpcrdma: Call of %u bytes to %pISpc cannot be sent (error %d), its RPC fails; mount with a smaller rsize or wsize\n",
-			    rqst->rq_snd_buf.len, &ep->remote, rc);
-	/*
-	 * A returned errno would be reported to the task that is sending, which need
-	 * not be the task of this RPC.
-	 */
+			    rqst->rq_snd_buf.len, &rpcrdma_ep_of(core)->remote,
+			    status);
 	spin_lock(&xprt->queue_lock);
-	rpcrdma_rqst_fail(rqst, remedy.status);
+	rpcrdma_rqst_fail(rqst, status);
 	spin_unlock(&xprt->queue_lock);
-	return 0;
 }
 
 int rpcrdma_requester_send(struct rpc_xprt *xprt, struct rpcrdma_ep *ep,
@@ -286,9 +245,9 @@ int rpcrdma_requester_send(struct rpc_xprt *xprt, struct rpcrdma_ep *ep,
 	const struct rpcrdma_call_size size = {
 		.xid		= be32_to_cpu(rqst->rq_xid),
 		.length		= rqst->rq_snd_buf.len,
+		.pages		= rqst->rq_snd_buf.page_len,
 		.reply_max	= rpcrdma_xdr_room(&rqst->rq_rcv_buf),
 	};
-	struct rpcrdma_call_plan plan;
 	int rc;
 
 	if (unlikely(rqst->rq_rcv_buf.flags & XDRBUF_SPARSE_PAGES)) {
@@ -298,10 +257,9 @@ int rpcrdma_requester_send(struct rpc_xprt *xprt, struct rpcrdma_ep *ep,
 	}
 	rqst->rq_xtime = ktime_get();
 	rc = rpcrdma_core_send_rpc(&ep->core, &req->rpc, &r->learned, &size,
-				   &plan);
+				   req->stats);
 	if (unlikely(rc))
-		return rpcrdma_requester_failed(req, ep, rc);
-	rpcrdma_req_account(req, &plan);
+		return rc < 0 ? rc : 0;
 	rqst->rq_xmit_bytes_sent += rqst->rq_snd_buf.len;
 	return 0;
 }

@@ -26,27 +26,6 @@
 struct seq_file;
 
 /*
- * Counters of the "xprt: rdma" line of mountstats. A lock serialises the writers of
- * each; readers take none. Lengths are in bytes.
- */
-struct rpcrdma_requester_stats {
-	/* XPRT_LOCKED, the write lock */
-	unsigned long	read_chunks, write_chunks, reply_chunks;
-	unsigned long	nomsg_calls;
-	unsigned long	failed_sends;		/* Calls that could not be built */
-	unsigned long	no_send_space;		/* times a Call had to wait */
-	u64		offered_octets;		/* for results, in chunks */
-	u64		send_copied;		/* page data copied into Sends */
-	/* reserve_lock */
-	unsigned long	buffer_octets;		/* grown RPC buffers */
-	/* queue_lock */
-	u64		placed_octets;		/* results that came in chunks */
-	u64		recv_copied;		/* inline Replies */
-	unsigned long	bad_replies;
-	unsigned long	local_inv;		/* Replies that needed it */
-};
-
-/*
  * The start of each transport that uses this; xprt_alloc() allocates the whole
  * transport. The rpc_xprt's max_reqs is the maximum number of slots.
  */
@@ -54,6 +33,11 @@ struct rpcrdma_requester {
 	struct rpc_xprt		xprt;
 	struct list_head	reqs;		/* all slots; reserve_lock */
 	struct rpcrdma_req	*free;		/* by next_free; reserve_lock */
+	/*
+	 * Counters of the "xprt: rdma" line of mountstats. Those of Calls are written
+	 * under XPRT_LOCKED, buffer_octets under reserve_lock, and those of Replies under
+	 * queue_lock.
+	 */
 	struct rpcrdma_requester_stats stats;
 	struct work_struct	destroy_work;
 	/* Limits learned from the peer's refusals, on any connection */
@@ -155,10 +139,10 @@ void rpcrdma_requester_buf_free(struct rpc_task *task);
  * bc_xprt is a server's.
  * @ep: the connection, with a reference.
  * Context: process context.
- * Return: 0 if it is sent; -ENOTCONN if the connection is closing or must be closed,
+ * Return: 0 if it is sent, or its RPC has ended; -ENOTCONN if the connection is closing or must be closed,
  * which the caller ensures, and sunrpc sends the Call again after a reconnect; -EAGAIN
  * if @xprt waits for xprt_write_space(), which must be called from
- * ep->ops->write_space(); -ENOBUFS: retry after a delay; any other errno ends the RPC.
+ * ep->ops->write_space(); -ENOBUFS: retry after a delay.
  */
 int rpcrdma_requester_send(struct rpc_xprt *xprt, struct rpcrdma_ep *ep,
 			   struct rpc_rqst *rqst);

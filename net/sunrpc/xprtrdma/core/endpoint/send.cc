@@ -380,6 +380,51 @@ try_to_send(rpcrdma_ep_core *core, rpcrdma_rpc *rpc,
 	return rc;
 }
 
+/* Count a Call that has been sent. */
+[[gnu::always_inline]] inline void count_call(rpcrdma_requester_stats *stats,
+					      const rpcrdma_call_size *size,
+					      const rpcrdma_call_plan *plan,
+					      const rpcrdma_lists *lists)
+{
+	if (plan->format == RPCRDMA_SPECIAL)
+		stats->nomsg_calls++;
+	else if (!plan->read_item)
+		stats->send_copied += size->pages;
+	if (!rpcrdma_plan_has_chunks(plan)) [[likely]]
+		return;
+	stats->read_chunks += lists->nr_reads;
+	if (lists->nr_writes) {
+		stats->write_chunks++;
+		stats->offered_octets += lists->writes[0].length;
+	}
+	if (lists->has_reply) {
+		stats->reply_chunks++;
+		stats->offered_octets += lists->reply.length;
+	}
+}
+
+/*
+ * Handle the failure @rc to send a Call. If every attempt would fail, end its RPC here:
+ * an errno would end that of the task that is sending, which need not be the same.
+ * Return what rpcrdma_core_send_rpc() returns.
+ */
+[[gnu::noinline]] int not_sent(rpcrdma_ep_core *core, rpcrdma_rpc *rpc, u32 xid,
+			       rpcrdma_requester_stats *stats, int rc)
+{
+	const rpcrdma_remedy remedy =
+		rpcrdma_remedy_for(RPCRDMA_FAILED_SEND, rc);
+
+	if (rc == -E_AGAIN) {
+		stats->no_send_space++;
+		rpcrdma_port_queued(core, xid, nullptr);
+	}
+	if (remedy.kind != RPCRDMA_REMEDY_GIVE_UP)
+		return remedy.status;
+	stats->failed_sends++;
+	rpcrdma_port_rpc_unsent(core, rpc, remedy.status);
+	return 1;
+}
+
 } // namespace
 
 } // namespace rpcrdma
@@ -460,13 +505,17 @@ int rpcrdma_core_call_refused(struct rpcrdma_ep_core *core,
 int rpcrdma_core_send_rpc(struct rpcrdma_ep_core *core, struct rpcrdma_rpc *rpc,
 			  const struct rpcrdma_peer_limits *learned,
 			  const struct rpcrdma_call_size *size,
-			  struct rpcrdma_call_plan *plan)
+			  struct rpcrdma_requester_stats *stats)
 {
-	const int rc = try_to_send(core, rpc, learned, size, plan);
+	rpcrdma_call_plan plan;
+	int rc = try_to_send(core, rpc, learned, size, &plan);
 
-	if (rc != -E_AGAIN) [[likely]]
-		return rc;
-	return wait_and_send(core, rpc, learned, size, plan);
+	if (rc == -E_AGAIN) [[unlikely]]
+		rc = wait_and_send(core, rpc, learned, size, &plan);
+	if (rc) [[unlikely]]
+		return not_sent(core, rpc, size->xid, stats, rc);
+	count_call(stats, size, &plan, &rpc->x.lists);
+	return 0;
 }
 
 int rpcrdma_core_send_call(struct rpcrdma_ep_core *core, struct rpcrdma_send *s,
