@@ -97,12 +97,13 @@ static inline u32 rpcrdma_plain_recv_room(const struct rpcrdma_conn *conn)
  * rpcrdma_reverse_payload() - get the length of the largest RPC message of the reverse
  *	direction
  * @conn: an open connection; NULL if there is none
+ * @buffer: bytes that the host has for a Call, and for a Reply
  *
  * Of a Call or a Reply that can be conveyed without chunks, at the level that this
- * client announced (5.2.5).
+ * client announced (5.2.5), and fits @buffer.
  * Return: bytes; without a connection, what any of them, of either version, can convey.
  */
-u32 rpcrdma_reverse_payload(const struct rpcrdma_conn *conn);
+u32 rpcrdma_reverse_payload(const struct rpcrdma_conn *conn, u32 buffer);
 
 #ifdef __cplusplus
 }

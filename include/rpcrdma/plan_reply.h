@@ -103,6 +103,55 @@ bool rpcrdma_plan_reply_one(const struct rpcrdma_conn *conn,
 			    const struct rpcrdma_item *item, u32 *payload);
 
 /**
+ * struct rpcrdma_results - the results that a service reports while it encodes a Reply
+ * @pass: the attempt to process the Call that reported them; 0: none has
+ * @nr: number of results
+ * @items: results; those for which there cannot be a Write chunk are not recorded
+ *
+ * A Call that was deferred is processed again from the beginning. Zero @pass and @nr to
+ * begin.
+ */
+struct rpcrdma_results {
+	u64 pass;
+	u32 nr;
+	struct rpcrdma_item items[RPCRDMA_MAX_WRITE_CHUNKS];
+};
+
+/**
+ * rpcrdma_results_add() - record a result that may be an item of the Reply
+ * @results: results of the Call
+ * @pass: the attempt to process it, not 0
+ * @position: byte offset in the Reply
+ * @length: bytes, without roundup
+ */
+static inline void rpcrdma_results_add(struct rpcrdma_results *results, u64 pass,
+				       u32 position, u32 length)
+{
+	if (results->pass != pass) {
+		results->pass = pass;
+		results->nr = 0;
+	}
+	if (results->nr == RPCRDMA_MAX_WRITE_CHUNKS)
+		return;
+	results->items[results->nr].position = position;
+	results->items[results->nr].length = length;
+	results->nr++;
+}
+
+/**
+ * rpcrdma_results_of() - get the number of results of an attempt to process a Call
+ * @results: results of the Call
+ * @pass: the attempt
+ *
+ * Return: the number.
+ */
+static inline u32 rpcrdma_results_of(const struct rpcrdma_results *results,
+				     u64 pass)
+{
+	return results->pass == pass ? results->nr : 0;
+}
+
+/**
  * rpcrdma_result_in_reply() - check if a result can be an item of a Reply
  * @result: as its service reported it
  * @length: bytes of the Reply

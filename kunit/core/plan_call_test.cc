@@ -663,14 +663,19 @@ TEST(PlanCall, ReversePayload)
 			peer.reassembly = 10000;
 
 			auto e = requester(true, peer, own);
-			const u32 max = rpcrdma_reverse_payload(&e->conn);
+			const u32 max = rpcrdma_reverse_payload(&e->conn, ~0u);
 
 			/*
 			 * Without a connection, the payload that any connection
 			 * can convey
 			 */
-			EXPECT_EQ(rpcrdma_reverse_payload(nullptr), 960u);
+			EXPECT_EQ(rpcrdma_reverse_payload(nullptr, ~0u), 960u);
 			EXPECT_LE(960u, max);
+			for (u32 buffer : { 900u, 960u, 2000u })
+				EXPECT_EQ(rpcrdma_reverse_payload(&e->conn,
+								  buffer),
+					  std::min(max, buffer));
+			EXPECT_EQ(rpcrdma_reverse_payload(nullptr, 900), 900u);
 			if (brs < RDMA2_RVRSDIR_CONT)
 				EXPECT_EQ(max, 1024 - PLAIN);
 			else

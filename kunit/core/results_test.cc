@@ -79,6 +79,28 @@ struct encoded {
 	}
 };
 
+/* A service reports results anew in each pass, and as many as it likes. */
+TEST(Results, AreThoseOfOnePass)
+{
+	struct rpcrdma_results results = {};
+
+	EXPECT_EQ(rpcrdma_results_of(&results, 1), 0u);
+	for (u64 pass = 1; pass < 4; pass++) {
+		for (u32 i = 0; i < RPCRDMA_MAX_WRITE_CHUNKS + 3; i++) {
+			rpcrdma_results_add(&results, pass, 100 * i,
+					    static_cast<u32>(pass));
+			EXPECT_EQ(rpcrdma_results_of(&results, pass),
+				  std::min(i + 1,
+					   u32{ RPCRDMA_MAX_WRITE_CHUNKS }));
+			EXPECT_EQ(rpcrdma_results_of(&results, pass + 1), 0u);
+		}
+		for (u32 i = 0; i < RPCRDMA_MAX_WRITE_CHUNKS; i++) {
+			EXPECT_EQ(results.items[i].position, 100 * i);
+			EXPECT_EQ(results.items[i].length, pass);
+		}
+	}
+}
+
 } // namespace
 
 TEST(Results, ThoseOfTheReplyAreItems)

@@ -195,10 +195,10 @@ TEST(OpeningV1, ThresholdsAreTheMinimum)
 		 * A reverse Call and its Reply are conveyed in one message
 		 * each.
 		 */
-		EXPECT_EQ(rpcrdma_reverse_payload(&e.conn),
+		EXPECT_EQ(rpcrdma_reverse_payload(&e.conn, ~0u),
 			  std::min(c.send, c.recv) - 28);
-		EXPECT_LE(rpcrdma_reverse_payload(nullptr),
-			  rpcrdma_reverse_payload(&e.conn));
+		EXPECT_LE(rpcrdma_reverse_payload(nullptr, ~0u),
+			  rpcrdma_reverse_payload(&e.conn, ~0u));
 	}
 }
 

@@ -617,9 +617,9 @@ static struct svc_rqst *data_encode(struct kunit *test, struct rpcrdma_recv *rv,
 		pages[i] = alloc_page(GFP_KERNEL | __GFP_ZERO);
 		KUNIT_ASSERT_NOT_NULL(test, pages[i]);
 	}
-	call->nr_items = 1;
-	call->items[0].position = LOOP_HEAD;
-	call->items[0].length = DATA_ITEM;
+	call->results.nr = 1;
+	call->results.items[0].position = LOOP_HEAD;
+	call->results.items[0].length = DATA_ITEM;
 	rv->priv = call;
 	rqstp->rq_xprt_ctxt = rv;
 	rqstp->rq_respages = pages;

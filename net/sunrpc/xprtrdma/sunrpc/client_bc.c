@@ -219,9 +219,9 @@ size_t rpcrdma_client_bc_maxpayload(struct rpc_xprt *xprt)
 	spin_lock(&client->ep_lock);
 	ep = client->ep;
 	open = ep && rpcrdma_ep_is_open(ep);
-	max = rpcrdma_reverse_payload(open ? &ep->core.conn : NULL);
+	max = rpcrdma_reverse_payload(open ? &ep->core.conn : NULL, PAGE_SIZE);
 	spin_unlock(&client->ep_lock);
-	return min_t(u32, max, PAGE_SIZE);
+	return max;
 }
 
 unsigned int rpcrdma_client_bc_num_slots(struct rpc_xprt *xprt)

@@ -53,10 +53,8 @@ struct rpcrdma_svc_call {
 	/* Read chunks */
 	u32			nr_pages;	/* in @pages: those of the Call */
 	u32			held;		/* bytes charged for them */
-	/* Results that may be sent in Write chunks, as the service reported them */
-	u32			nr_items;
-	ktime_t			pass;		/* rq_stime at that time */
-	struct rpcrdma_item	items[RPCRDMA_MAX_WRITE_CHUNKS];
+	/* Results that may be sent in Write chunks; pass: rq_stime */
+	struct rpcrdma_results	results;
 	struct page		*pages[];	/* pulled into */
 };
 

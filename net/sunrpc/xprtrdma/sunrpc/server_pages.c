@@ -70,8 +70,8 @@ rpcrdma_svc_call_create(struct rpcrdma_recv *rv, u32 nr, gfp_t gfp)
 	rv->into = call->pages;
 	call->nr_pages = 0;
 	call->held = 0;
-	call->nr_items = 0;
-	call->pass = 0;
+	call->results.nr = 0;
+	call->results.pass = 0;
 	return call;
 }
 

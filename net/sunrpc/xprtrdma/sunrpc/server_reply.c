@@ -65,16 +65,8 @@ int rpcrdma_svc_result_payload(struct svc_rqst *rqstp,
 	/* Data that GSS signs or encrypts as a whole is not reduced. */
 	if (rqstp->rq_auth_slack)
 		return 0;
-	/* A deferred Call is processed again from the beginning. */
-	if (call->pass != rqstp->rq_stime) {
-		call->pass = rqstp->rq_stime;
-		call->nr_items = 0;
-	}
-	if (call->nr_items < ARRAY_SIZE(call->items)) {
-		call->items[call->nr_items].position = offset;
-		call->items[call->nr_items].length = length;
-		call->nr_items++;
-	}
+	rpcrdma_results_add(&call->results, ktime_to_ns(rqstp->rq_stime),
+			    offset, length);
 	return 0;
 }
 
@@ -83,11 +75,12 @@ static struct rpcrdma_recv *rpcrdma_rqst_recv(const struct svc_rqst *rqstp)
 	return rqstp->rq_xprt_ctxt;
 }
 
-/* Return true if the results in @call are those of this pass of the service. */
-static bool rpcrdma_svc_has_results(const struct svc_rqst *rqstp,
-				    const struct rpcrdma_svc_call *call)
+/* Return the number of results in @call that this pass of the service has reported. */
+static u32 rpcrdma_svc_results(const struct svc_rqst *rqstp,
+			       const struct rpcrdma_svc_call *call)
 {
-	return call && call->pass == rqstp->rq_stime;
+	return call ? rpcrdma_results_of(&call->results,
+					 ktime_to_ns(rqstp->rq_stime)) : 0;
 }
 
 /* Copy bytes of a Reply, for rpcrdma_reply_items(). */
@@ -102,13 +95,15 @@ void rpcrdma_port_reply_items(const struct rpcrdma_reply_out *out,
 {
 	struct svc_rqst *rqstp = rpcrdma_svc_reply_of(out)->rqstp;
 	const struct rpcrdma_svc_call *call;
+	u32 nr;
 
 	/* A service for callbacks reports no results. */
 	if (!rqstp)
 		return;
 	call = rpcrdma_rqst_recv(rqstp)->priv;
-	if (rpcrdma_svc_has_results(rqstp, call))
-		rpcrdma_reply_items(reply, call->items, call->nr_items,
+	nr = rpcrdma_svc_results(rqstp, call);
+	if (nr)
+		rpcrdma_reply_items(reply, call->results.items, nr,
 				    rpcrdma_svc_read_result, &rqstp->rq_res);
 }
 
@@ -125,9 +120,9 @@ rpcrdma_port_reply_item(const struct rpcrdma_reply_out *out)
 	if (!rqstp)
 		return NULL;
 	call = rpcrdma_rqst_recv(rqstp)->priv;
-	if (!rpcrdma_svc_has_results(rqstp, call) || call->nr_items != 1)
+	if (rpcrdma_svc_results(rqstp, call) != 1)
 		return NULL;
-	item = &call->items[0];
+	item = &call->results.items[0];
 	res = &rqstp->rq_res;
 	head = res->head[0].iov_len;
 	if (item->position != head || item->length > res->page_len ||

@@ -351,23 +351,24 @@ constexpr u32 MOST_PLAIN_HEADER = 64;
 } // namespace
 
 /* The payload of one message, or of a continued one that both ends can reassemble */
-u32 rpcrdma_reverse_payload(const struct rpcrdma_conn *conn)
+u32 rpcrdma_reverse_payload(const struct rpcrdma_conn *conn, u32 buffer)
 {
 	struct rpcrdma_conn_limits limits;
 	const struct rpcrdma_props *own;
 	u32 header, inlined, parts;
 
 	if (!conn)
-		return RPCRDMA_MIN_INLINE_OCTETS - MOST_PLAIN_HEADER;
+		return min_u32(RPCRDMA_MIN_INLINE_OCTETS - MOST_PLAIN_HEADER,
+			       buffer);
 	own = &conn->cfg.props;
 	limits = rpcrdma_conn_limits(conn);
 	header = header_octets(conn, nullptr);
 	inlined = min_u32(limits.send_inline, limits.recv_inline);
 	inlined -= min_u32(inlined, header);
 	if (own->brs < RDMA2_RVRSDIR_CONT)
-		return inlined;
+		return min_u32(inlined, buffer);
 	parts = min_u32(own->reassembly, limits.continued);
-	return parts > inlined ? parts : inlined;
+	return min_u32(max_u32(parts, inlined), buffer);
 }
 
 /* Version 1's thresholds are in the private message (RFC 8797). */
