@@ -78,9 +78,11 @@ rpcrdma_send *rpcrdma_port_send(rpcrdma_ep_core *, u32 number)
 	return &the_host->sends.at(number);
 }
 
-void *rpcrdma_port_buffer(rpcrdma_ep_core *, u32 size, enum rpcrdma_buffer_need,
-			  u64 *addr)
+void *rpcrdma_port_buffer(rpcrdma_ep_core *, u32 size,
+			  enum rpcrdma_buffer_need need, u64 *addr)
 {
+	if (need == RPCRDMA_BUFFER_NOW && the_host->only_later)
+		return nullptr;
 	if (size > the_host->largest) {
 		if (!the_host->large)
 			return nullptr;

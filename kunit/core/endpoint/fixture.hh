@@ -35,6 +35,7 @@ struct host {
 	u32 read_sges = 4; /* elements of a Read */
 	/* Buffers larger than @largest of which there are no more than @large */
 	u32 largest = ~0u, large = 0;
+	bool only_later = false; /* no buffer without sleeping */
 	std::vector<rpcrdma_send> sends = std::vector<rpcrdma_send>(256);
 	std::vector<std::unique_ptr<u8[]>> buffers;
 };
