@@ -559,6 +559,29 @@ TEST(OneChunk, MalformedMessagesAreReceivedTheSame)
 		}
 }
 
+/*
+ * Flags keep a message off the fast path: a part of a continued message has no chunks, and
+ * the flag for a Reply has to agree with its direction.
+ */
+TEST(OneChunk, FlagsAreCompared)
+{
+	for (bool client : { false, true })
+		for (const message &m : usual_messages())
+			for (u32 flags : { RDMA2_F_RESPONSE, RDMA2_F_MORE,
+					   RDMA2_F_TPMORE }) {
+				auto e = client ? open_client() : open_server();
+
+				e->send(RPCRDMA_KIND_CALL, X);
+
+				const rpcrdma_verdict verdict = e->receive(
+					message{ m }.set(16,
+							 m.get(16) ^ flags));
+
+				EXPECT_NE(verdict, RPCRDMA_RX_CALL);
+				EXPECT_NE(verdict, RPCRDMA_RX_REPLY);
+			}
+}
+
 /* Limits that this end has announced, and credits that the peer has used up */
 TEST(OneChunk, OtherEndsReceiveTheSame)
 {
