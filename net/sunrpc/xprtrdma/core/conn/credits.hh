@@ -175,11 +175,6 @@ may_send_rpc(const struct rpcrdma_conn *conn, enum rpcrdma_kind kind)
 take_credits(struct rpcrdma_conn *conn, const v2::prefix &prefix)
 {
 	const u32 credit = min_u32(prefix.credit, RPCRDMA_MAX_CREDIT);
-	/*
-	 * Relative to conn->acked: the header's own count may be older by any number.
-	 */
-	const s32 ahead = distance(conn->acked, prefix.received) +
-			  static_cast<s32>(credit);
 
 	if (distance(conn->sent, prefix.received) > 0) {
 		close_connection(
@@ -187,6 +182,13 @@ take_credits(struct rpcrdma_conn *conn, const v2::prefix &prefix)
 			"the peer acknowledged messages that were never sent");
 		return false;
 	}
+
+	/*
+	 * Relative to conn->acked: the header's own count may be older by any number. It
+	 * is not far ahead, or the sum could overflow.
+	 */
+	const s32 ahead = distance(conn->acked, prefix.received) +
+			  static_cast<s32>(credit);
 
 	/* Neither moves back, even if an older header arrives later. */
 	if (distance(conn->acked, conn->limit) < ahead)
