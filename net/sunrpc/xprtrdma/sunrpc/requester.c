@@ -258,8 +258,9 @@ int rpcrdma_requester_send(struct rpc_xprt *xprt, struct rpcrdma_ep *ep,
 	rqst->rq_xtime = ktime_get();
 	rc = rpcrdma_core_send_rpc(&ep->core, &req->rpc, &r->learned, &size,
 				   req->stats);
+	/* 1: the RPC has ended. */
 	if (unlikely(rc))
-		return rc < 0 ? rc : 0;
+		return min(rc, 0);
 	rqst->rq_xmit_bytes_sent += rqst->rq_snd_buf.len;
 	return 0;
 }
