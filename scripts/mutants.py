@@ -399,6 +399,12 @@ class Simulation:
         self.copy = os.path.join(self.folder, "tree")
         self.objects = os.path.join(self.folder, "build", "fast")
         self.program = os.path.join(self.folder, "build", "simulate")
+        # Exists while the objects may be those of a mutation
+        self.mark = os.path.join(self.folder, "mutated")
+        if os.path.exists(self.mark):
+            # An earlier run was killed. Its objects are newer than the sources.
+            shutil.rmtree(os.path.join(self.folder, "build"), ignore_errors=True)
+            os.remove(self.mark)
         shutil.rmtree(self.copy, ignore_errors=True)
         for part in (INCLUDE, CORE, TESTS, SIMULATION):
             # Keep modification times, so that make does not rebuild unchanged files.
@@ -423,12 +429,18 @@ class Simulation:
                                capture_output=True, text=True, check=False)
         return built.stderr if built.returncode else None
 
+    def mutate(self, texts):
+        with open(self.mark, "w", encoding="utf-8"):
+            pass
+        write(self.copy, {place(name): text for name, text in texts.items()})
+
     def restore(self, texts):
         for name in texts:
             shutil.copy2(os.path.join(self.root, place(name)), os.path.join(self.copy, place(name)))
         # The copies are newer than their sources, so that make does not rebuild them.
         for name in os.listdir(self.good):
             shutil.copy(os.path.join(self.good, name), os.path.join(self.objects, name))
+        os.remove(self.mark)
 
     def run(self, *runs):
         """Return (seed, complaint) of the first run that fails, or None."""
@@ -451,7 +463,7 @@ def try_simulation(root, mutations, seeds):
         if mutation.reason or errors:
             continue
         count += 1
-        write(simulation.copy, {place(name): text for name, text in texts.items()})
+        simulation.mutate(texts)
         complaint = simulation.build()
         found = None if complaint else simulation.run(seeds)
         for seed in () if complaint else simulation.failed_seeds:
