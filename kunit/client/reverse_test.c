@@ -536,6 +536,25 @@ static void reverse_one_transport(struct kunit *test)
 }
 
 /*
+ * Set up a second rpc_xprt over @peer's connection. Return it, or an ERR_PTR, and the
+ * number of references to the svc_xprt before that in *@refs.
+ */
+static struct rpc_xprt *reverse_second(struct kunit *test, struct peer *peer,
+				       unsigned int *refs)
+{
+	struct rpc_xprt *second;
+
+	/* The first Call puts the rpc_xprt's reference to the svc_xprt. */
+	KUNIT_EXPECT_EQ(test, peer_call_back(test, 0, 0, 0), 0);
+	*refs = kref_read(&peer->sxprt.xpt_ref);
+	KUNIT_EXPECT_EQ(test, *refs, 1U);
+	peer->sxprt.xpt_bc_xprt = NULL;
+	second = peer_setup_again(peer);
+	KUNIT_EXPECT_EQ(test, PTR_ERR_OR_ZERO(second), 0);
+	return second;
+}
+
+/*
  * If the setup of an rpc_xprt fails, sunrpc destroys it while the svc_xprt still points
  * to it.
  */
@@ -545,13 +564,7 @@ static void reverse_not_made(struct kunit *test)
 	struct rpc_xprt *first = peer->sxprt.xpt_bc_xprt, *second;
 	unsigned int refs;
 
-	/* The first Call puts the rpc_xprt's reference to the svc_xprt. */
-	KUNIT_EXPECT_EQ(test, peer_call_back(test, 0, 0, 0), 0);
-	refs = kref_read(&peer->sxprt.xpt_ref);
-	KUNIT_EXPECT_EQ(test, refs, 1U);
-	peer->sxprt.xpt_bc_xprt = NULL;
-	second = peer_setup_again(peer);
-	KUNIT_EXPECT_EQ(test, PTR_ERR_OR_ZERO(second), 0);
+	second = reverse_second(test, peer, &refs);
 	if (!IS_ERR(second)) {
 		KUNIT_EXPECT_PTR_EQ(test, peer->sxprt.xpt_bc_xprt, second);
 		loop_bc_put_outside = false;
@@ -575,11 +588,7 @@ static void reverse_ended_in_setup(struct kunit *test)
 	struct rpc_xprt *first = peer->sxprt.xpt_bc_xprt, *second;
 	unsigned int refs;
 
-	KUNIT_EXPECT_EQ(test, peer_call_back(test, 0, 0, 0), 0);
-	refs = kref_read(&peer->sxprt.xpt_ref);
-	peer->sxprt.xpt_bc_xprt = NULL;
-	second = peer_setup_again(peer);
-	KUNIT_EXPECT_EQ(test, PTR_ERR_OR_ZERO(second), 0);
+	second = reverse_second(test, peer, &refs);
 	if (!IS_ERR(second)) {
 		/* sunrpc calls this when it deletes the svc_xprt. */
 		second->ops->close(second);

@@ -248,7 +248,7 @@ TEST(Quota, PlentyNeedsNoOtherAccount)
 	/* Windows may use less. */
 	EXPECT_TRUE(now(RPCRDMA_QUOTA_BUFFERS, 64 * KIB));
 	EXPECT_FALSE(now(RPCRDMA_QUOTA_BUFFERS, MIB));
-	/* What is held counts. */
+	/* Memory that the account holds counts. */
 	rpcrdma_quota_charge(&all, &a[0], RPCRDMA_QUOTA_CALLS, 4 * MIB);
 	EXPECT_FALSE(now(RPCRDMA_QUOTA_REPLIES, most - 4 * MIB));
 	EXPECT_TRUE(now(RPCRDMA_QUOTA_REPLIES, most - 4 * MIB - 2 * KIB));
@@ -280,7 +280,7 @@ TEST(Quota, PlentyNeedsNoOtherAccount)
 	EXPECT_TRUE(now(RPCRDMA_QUOTA_REPLIES, u64{ 1 } << 40));
 }
 
-/* What is permitted without the other accounts is permitted by the rule. */
+/* The rule permits all memory that is permitted without asking the other accounts. */
 TEST(Quota, PlentyIsWithinTheRule)
 {
 	std::mt19937_64 random(5);

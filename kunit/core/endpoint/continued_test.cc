@@ -247,7 +247,7 @@ TEST_F(EndpointContinued, AControlMessageWaitsForABuffer)
 	EXPECT_EQ(port.closing, nullptr);
 }
 
-/* A Call for whose first message there is no buffer is refused, and nothing waits. */
+/* If there is no buffer for the first message of a Call, it is refused and does not wait. */
 TEST_F(EndpointContinued, ACallThatCannotBeginIsRefused)
 {
 	rpcrdma_stream st;

@@ -191,11 +191,18 @@ protected:
 			note("put");
 		};
 		grant(8);
-		rpcrdma::list_init(&rpc.mrs);
-		rpcrdma_lists_init(&rpc.x.lists);
 		rv->core = core.get();
 		rv->verdict = RPCRDMA_RX_REPLY;
 		rv->rx.xid = XID;
+		begin_rpc();
+	}
+
+	/* Begin an RPC without chunks. */
+	void begin_rpc()
+	{
+		rpc = {};
+		rpcrdma::list_init(&rpc.mrs);
+		rpcrdma_lists_init(&rpc.x.lists);
 		rpcrdma_lists_init(&rv->rx.lists);
 	}
 
@@ -352,8 +359,7 @@ TEST_F(Placing, AReplyExtendsOverAllParts)
 {
 	for (u32 octets : { 104u, 1100u, 1104u, 1160u }) {
 		SCOPED_TRACE(octets);
-		rpc = {};
-		rpcrdma::list_init(&rpc.mrs);
+		begin_rpc();
 		answer_inline(octets);
 		EXPECT_EQ(rpc.log, (events{ "lock", "hold", "unlock",
 					    range("copy", 0, octets), "put",
@@ -363,7 +369,7 @@ TEST_F(Placing, AReplyExtendsOverAllParts)
 	}
 }
 
-/* What has no space is left out, and the rest is a whole number of words. */
+/* Bytes without space are left out, and the others are a whole number of words. */
 TEST_F(Placing, AReplyThatExceedsItsMemoryIsTruncated)
 {
 	answer_inline(2000);
@@ -398,10 +404,7 @@ TEST_F(Placing, AResultOfAnyLengthHasItsRoundup)
 {
 	for (u32 octets = 1; octets <= 1000; octets += 333) {
 		SCOPED_TRACE(octets);
-		rpc = {};
-		rpcrdma::list_init(&rpc.mrs);
-		rpcrdma_lists_init(&rpc.x.lists);
-		rpcrdma_lists_init(&rv->rx.lists);
+		begin_rpc();
 		write(1000, octets);
 		answer_inline(148);
 		EXPECT_EQ(rpc.pages, octets);
@@ -485,10 +488,7 @@ TEST_F(Placing, AMessageInAReplyChunkForAllMemoryIsInPlace)
 {
 	for (u32 octets : { 24u, 104u, 1160u }) {
 		SCOPED_TRACE(octets);
-		rpc = {};
-		rpcrdma::list_init(&rpc.mrs);
-		rpcrdma_lists_init(&rpc.x.lists);
-		rpcrdma_lists_init(&rv->rx.lists);
+		begin_rpc();
 		reply_chunk(1160);
 		answer_in_chunk(octets, true);
 		EXPECT_EQ(rpc.log, (events{ "lock", "hold", "unlock", "put",
@@ -502,10 +502,7 @@ TEST_F(Placing, BytesInTheTailAreMovedAfterTheRoundup)
 {
 	for (u32 octets : { 997u, 998u, 999u, 1000u }) {
 		SCOPED_TRACE(octets);
-		rpc = {};
-		rpcrdma::list_init(&rpc.mrs);
-		rpcrdma_lists_init(&rpc.x.lists);
-		rpcrdma_lists_init(&rv->rx.lists);
+		begin_rpc();
 		write(1000, octets);
 		reply_chunk(160);
 		answer_in_chunk(156, false);
@@ -526,10 +523,7 @@ TEST_F(Placing, BytesInTheTailAreMovedToThePages)
 
 	for (const auto &c : cases) {
 		SCOPED_TRACE(c.octets);
-		rpc = {};
-		rpcrdma::list_init(&rpc.mrs);
-		rpcrdma_lists_init(&rpc.x.lists);
-		rpcrdma_lists_init(&rv->rx.lists);
+		begin_rpc();
 		rpc.layout.pages = c.pages;
 		write(c.pages, 0);
 		reply_chunk(160);
@@ -621,10 +615,7 @@ TEST_F(Placing, AReadThatCannotBeBuiltIsTheLast)
 {
 	for (u32 failed : { 0u, 1u }) {
 		SCOPED_TRACE(failed);
-		rpc = {};
-		rpcrdma::list_init(&rpc.mrs);
-		rpcrdma_lists_init(&rpc.x.lists);
-		rpcrdma_lists_init(&rv->rx.lists);
+		begin_rpc();
 		port.closing = nullptr;
 		core->life.stage = RPCRDMA_STAGE_OPEN;
 		rpc.read[failed] = -ENOMEM;
