@@ -116,11 +116,9 @@ rpcrdma_quota_allows_now(const struct rpcrdma_quota *all,
 			 const struct rpcrdma_quota_account *account,
 			 enum rpcrdma_quota_use use, u64 bytes)
 {
-	const u64 charged = rpcrdma_quota_charged(account, use, bytes);
-
-	if (!account->member || charged <= account->quota)
+	if (rpcrdma_quota_allows_own(account, use, bytes))
 		return true;
-	return charged >> 10 <
+	return rpcrdma_quota_charged(account, use, bytes) >> 10 <
 		       __atomic_load_n(&all->plenty, __ATOMIC_RELAXED) &&
 	       !rpcrdma_quota_is_tight(all) && use != RPCRDMA_QUOTA_BUFFERS &&
 	       !__atomic_load_n(&account->retrying, __ATOMIC_RELAXED);
