@@ -139,9 +139,9 @@ void rpcrdma_requester_buf_free(struct rpc_task *task);
  * bc_xprt is a server's.
  * @ep: the connection, with a reference.
  * Context: process context.
- * Return: 0 if it is sent, or its RPC has ended; -ENOTCONN if the connection is closing or must be closed,
- * which the caller ensures, and sunrpc sends the Call again after a reconnect; -EAGAIN
- * if @xprt waits for xprt_write_space(), which must be called from
+ * Return: 0 if it is sent, or its RPC has ended; -ENOTCONN if the connection is closing or
+ * must be closed, which the caller ensures, and sunrpc sends the Call again after a
+ * reconnect; -EAGAIN if @xprt waits for xprt_write_space(), which must be called from
  * ep->ops->write_space(); -ENOBUFS: retry after a delay.
  */
 int rpcrdma_requester_send(struct rpc_xprt *xprt, struct rpcrdma_ep *ep,

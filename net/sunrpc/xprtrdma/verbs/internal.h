@@ -131,7 +131,7 @@ void rpcrdma_sends_free(struct rpcrdma_ep *ep);
 
 /*
  * Release ep->lock after a call of the core. Return the actions of that call, for
- * rpcrdma_ep_finish().
+ * rpcrdma_core_end().
  */
 static __always_inline u32 rpcrdma_ep_unlock(struct rpcrdma_ep *ep)
 	__releases(&ep->lock)
@@ -140,13 +140,6 @@ static __always_inline u32 rpcrdma_ep_unlock(struct rpcrdma_ep *ep)
 
 	spin_unlock(&ep->lock);
 	return todo;
-}
-
-/* Run the actions that a call of the core returned. No lock held. */
-static __always_inline void rpcrdma_ep_finish(struct rpcrdma_ep *ep, u32 todo)
-{
-	if (unlikely(todo))
-		rpcrdma_core_finish(&ep->core, todo);
 }
 
 /* Ring the doorbell. Return false if the device refused the chain or a part of it. */

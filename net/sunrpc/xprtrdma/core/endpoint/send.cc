@@ -83,9 +83,9 @@ constexpr char TOO_FEW_MRS[] =
  * this one was refused for its form. The values are combined: the compiler would keep each
  * of them until a constant of the same value and size is needed.
  */
-[[gnu::always_inline]] inline bool is_usual(const rpcrdma_conn *conn,
-					    const rpcrdma_peer_limits *learned,
-					    const rpcrdma_xact *x)
+[[gnu::always_inline]] inline bool
+is_usual_call(const rpcrdma_conn *conn, const rpcrdma_peer_limits *learned,
+	      const rpcrdma_xact *x)
 {
 	const u64 other = conn->state ^ +RPCRDMA_CONN_OPEN;
 
@@ -104,7 +104,7 @@ plan_only_item(rpcrdma_ep_core *core, rpcrdma_rpc *rpc,
 	       rpcrdma_call_plan *plan)
 {
 	return core->conn.cfg.client &&
-	       is_usual(&core->conn, learned, &rpc->x) &&
+	       is_usual_call(&core->conn, learned, &rpc->x) &&
 	       uses_chunks(&core->conn) &&
 	       !rpcrdma_mr_pool_is_starved(&core->mrs.pool) &&
 	       rpcrdma_port_call_item(core, rpc, item) &&
