@@ -956,7 +956,8 @@ guest_lanes()
 # Run these levels: several guests at a time, and the levels without a guest on the processor
 # time that remains. One lane begins with the levels in User-Mode Linux, which wait often, and
 # the others with those in QEMU, whose guests keep a processor busy. The two longest of these
-# thus begin at once.
+# thus begin at once. If the kernel for User-Mode Linux is still being built, which takes both
+# processors for minutes and delays the longest level, only one lane has guests in QEMU.
 run_lanes()
 {
 	local pids=() level i lanes
@@ -976,7 +977,7 @@ run_lanes()
 	( trap - EXIT; run_lane "$report"/{uml,qemu} ) &
 	pids+=($!)
 	for ((i = 1; i < lanes; i++)); do
-		( trap - EXIT; run_lane "$report"/{qemu,uml} ) &
+		( trap - EXIT; [ $i -eq 1 ] || kernel_ended; run_lane "$report"/{qemu,uml} ) &
 		pids+=($!)
 	done
 	( trap - EXIT; renice -n 5 $BASHPID >/dev/null; run_lane "$report/host" ) &
@@ -986,19 +987,24 @@ run_lanes()
 	done
 }
 
-# Build the kernel that one of the levels $@ needs. This runs concurrently with the levels
-# without a guest, because it takes longer than all of these. A level that needs the kernel
-# waits for its build.
+# Build the kernel that one of the levels $@ needs, and set kernel_build to the id of the process.
+# This runs concurrently with the levels without a guest, because it takes longer than all of
+# these. A level that needs the kernel waits for its build.
+kernel_build=
 prepare_kernel()
 {
 	local level
 	for level in "$@"; do
 		if uses_uml "$level"; then
-			( trap - EXIT; renice -n 5 $BASHPID >/dev/null; scripts/uml-kernel.sh >/dev/null ) &
+			( trap - EXIT; scripts/uml-kernel.sh >/dev/null ) &
+			kernel_build=$!
 			return
 		fi
 	done
 }
+
+# Wait until the kernel's build has ended.
+kernel_ended() { [ -z "$kernel_build" ] || tail --pid="$kernel_build" -f /dev/null; }
 
 for level in "${levels[@]}"; do
 	on_host "$level" && continue
