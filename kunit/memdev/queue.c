@@ -735,34 +735,59 @@ static int memdev_next(struct memdev_qp *qp, u32 head)
 	return memdev_execute(qp, wqe);
 }
 
-void memdev_qp_work(struct work_struct *work)
+/* Work Requests that complete before softirqs can run */
+#define MEMDEV_BATCH	64
+
+/* Execute a batch of Work Requests. Return true if more can be executed. */
+static bool memdev_qp_batch(struct memdev_qp *qp)
 {
-	struct memdev_qp *qp = container_of(to_delayed_work(work),
-					    struct memdev_qp, work);
 	enum ib_qp_state state;
+	unsigned int i;
 	u32 head;
 	int rc;
 
-	for (;;) {
+	for (i = 0; i < MEMDEV_BATCH; i++) {
 		spin_lock_irq(&qp->lock);
 		state = qp->state;
 		head = qp->sq_head;
 		spin_unlock_irq(&qp->lock);
 		if (state == IB_QPS_ERR) {
 			memdev_flush(qp);
-			return;
+			return false;
 		}
 		if (state != IB_QPS_RTS || qp->sq_next == head)
-			return;
+			return false;
 		rc = memdev_next(qp, head);
 		if (rc == MEMDEV_AGAIN) {
 			qp->tries++;
 			queue_delayed_work(memdev_wq, &qp->work,
 					   msecs_to_jiffies(MEMDEV_TRY_MS));
-			return;
+			return false;
 		}
 		memdev_sq_done(qp, rc);
 		if (rc)
 			memdev_break(qp, 0);
 	}
+	return true;
+}
+
+/*
+ * Real devices complete in interrupts, after which softirqs run at once. With bottom
+ * halves enabled, each completion would wake ksoftirqd instead. A management datagram
+ * looks up its destination under a mutex, and few of them are sent.
+ */
+void memdev_qp_work(struct work_struct *work)
+{
+	struct memdev_qp *qp = container_of(to_delayed_work(work),
+					    struct memdev_qp, work);
+	const bool atomic = qp->ib.qp_type != IB_QPT_GSI;
+	bool more;
+
+	do {
+		if (atomic)
+			local_bh_disable();
+		more = memdev_qp_batch(qp);
+		if (atomic)
+			local_bh_enable();
+	} while (more);
 }
