@@ -143,7 +143,11 @@ static void rpcrdma_svc_spare_alloc(struct rpcrdma_svc_conn *conn)
 	kvfree(spare);
 }
 
-/* Free the pages that no Call has needed since the last time. */
+/*
+ * Free the pages that no Call has needed since the last time. Not on rpcrdma_svc_wq:
+ * its destruction drains it while connections end. A timer that expires then would leave
+ * the work item pending but not queued, and cancel_delayed_work_sync() would not return.
+ */
 static void rpcrdma_svc_spare_trim(struct work_struct *work)
 {
 	struct rpcrdma_svc_conn *conn =
@@ -161,7 +165,7 @@ static void rpcrdma_svc_spare_trim(struct work_struct *work)
 		release_pages((struct page **)pages, nr);
 	} while (nr == ARRAY_SIZE(pages));
 	if (more)
-		queue_delayed_work(rpcrdma_svc_wq, &conn->spare_work,
+		queue_delayed_work(system_long_wq, &conn->spare_work,
 				   RPCRDMA_SVC_TRIM_DELAY);
 }
 
@@ -208,7 +212,7 @@ bool rpcrdma_svc_swap_pages(struct rpcrdma_recv *rv, struct svc_rqst *rqstp)
 	large = rpcrdma_spare_is_large(&conn->spare);
 	spin_unlock(&conn->lock);
 	if (large && !delayed_work_pending(&conn->spare_work))
-		queue_delayed_work(rpcrdma_svc_wq, &conn->spare_work,
+		queue_delayed_work(system_long_wq, &conn->spare_work,
 				   RPCRDMA_SVC_TRIM_DELAY);
 	if (kept < nr)
 		release_pages(pages + kept, nr - kept);
