@@ -989,14 +989,15 @@ run_lanes()
 
 # Build the kernel that one of the levels $@ needs, and set kernel_build to the id of the process.
 # This runs concurrently with the levels without a guest, because it takes longer than all of
-# these. A level that needs the kernel waits for its build.
+# these, and at a lower priority than guests, whose time continues while they have no processor.
+# A level that needs the kernel waits for its build.
 kernel_build=
 prepare_kernel()
 {
 	local level
 	for level in "$@"; do
 		if uses_uml "$level"; then
-			( trap - EXIT; scripts/uml-kernel.sh >/dev/null ) &
+			( trap - EXIT; renice -n 5 $BASHPID >/dev/null; scripts/uml-kernel.sh >/dev/null ) &
 			kernel_build=$!
 			return
 		fi
