@@ -91,6 +91,7 @@ enum {
 	RPCRDMA_TODO_TOO_LONG = 16,	/* a Reply can never be posted: close */
 	/* post the Writes of the transfer that the call was passed */
 	RPCRDMA_TODO_WRITES = 32,
+	RPCRDMA_TODO_CLOSED = 64,	/* conn was closed: close, for conn.reason */
 };
 
 /* The core's part of an endpoint; protected by the lock unless noted otherwise */

@@ -247,6 +247,29 @@ TEST_F(EndpointContinued, AControlMessageWaitsForABuffer)
 	EXPECT_EQ(port.closing, nullptr);
 }
 
+/*
+ * The time limit of credits expires while a message waits for a buffer. The connection is
+ * closed, although it is the attempt to get a buffer that finds this.
+ */
+TEST_F(EndpointContinued, AWaitForABufferDoesNotHideAStalledWindow)
+{
+	port.largest = 0;
+	for (u32 i = 0; i < RPCRDMA_CONTROL_SENDS + 1; i++)
+		ASSERT_NE(rpcrdma_core_send_get(core.get()), nullptr);
+	grant(1);
+	EXPECT_FALSE(rpcrdma_core_may_call(core.get()));
+	EXPECT_EQ(port.stall_ms, 60000u);
+	port.now += port.stall_ms - 50;
+	send_done(1);
+	EXPECT_EQ(port.posted, 0u);
+	EXPECT_EQ(port.stall_ms, 100u);
+
+	port.largest = PAGE;
+	expire();
+	EXPECT_EQ(port.posted, 1u);
+	EXPECT_STREQ(port.closing, "the peer does not grant credits");
+}
+
 /* If there is no buffer for the first message of a Call, it is refused and does not wait. */
 TEST_F(EndpointContinued, ACallThatCannotBeginIsRefused)
 {

@@ -94,10 +94,10 @@ stream_of(rpcrdma_work *work)
 }
 
 /*
- * Start the time limit of messages that wait for credits, if there are any. Return
- * events, but only if the limit has expired.
+ * Start the time limit of messages that wait for credits, if there are any. If the limit has
+ * expired, close the connection with RPCRDMA_TODO_CLOSED.
  */
-u32 watch_stall(rpcrdma_ep_core *core);
+void watch_stall(rpcrdma_ep_core *core);
 
 /* Return the errno for the engine's answer to a Call. */
 int call_status(rpcrdma_ep_core *core, enum rpcrdma_sq_answer may);

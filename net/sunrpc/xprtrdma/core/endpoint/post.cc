@@ -228,14 +228,14 @@ void flush_waiting(rpcrdma_ep_core *core, list_head *done_list)
 	retire_all(core, &core->messages, done_list);
 }
 
-u32 watch_stall(rpcrdma_ep_core *core)
+void watch_stall(rpcrdma_ep_core *core)
 {
 	/*
 	 * Don't start the timer once the connection is closing: the teardown would not
 	 * stop it.
 	 */
 	if (core->stall_watched || !is_open(core))
-		return 0;
+		return;
 
 	const rpcrdma_stall stall = rpcrdma_conn_stalled(
 		&core->conn, rpcrdma_sq_waiting_kinds(&core->sq),
@@ -245,48 +245,49 @@ u32 watch_stall(rpcrdma_ep_core *core)
 		core->stall_watched = true;
 		rpcrdma_port_arm_stall(core, stall.wait);
 	}
-	return stall.events;
+	if (stall.events & RPCRDMA_EV_CLOSE)
+		core->todo |= RPCRDMA_TODO_CLOSED;
 }
 
-/* Close the connection for lack of memory. Return events. */
-static u32 close_for_memory(rpcrdma_ep_core *core, const char *reason)
+/* Close the connection for lack of memory. */
+static void close_for_memory(rpcrdma_ep_core *core, const char *reason)
 {
 	rpcrdma_conn_close(&core->conn, reason);
-	return RPCRDMA_EV_CLOSE;
+	core->todo |= RPCRDMA_TODO_CLOSED;
 }
 
 /*
  * When the stall timer has ended, close the connection if it has dropped a message, or
- * check the window again. Return events. *@waits: set if a message waits for a buffer
+ * check the window again. Return true if a message waits for a buffer.
  */
-static u32 stall_over(rpcrdma_ep_core *core, bool *waits)
+static bool stall_over(rpcrdma_ep_core *core)
 {
-	const locked under(core);
+	const posting under(core);
 
 	core->stall_watched = false;
 	core->buffer_watched = false;
-	*waits = false;
 	if (core->arrivals.dropped && is_open(core))
-		return close_for_memory(core, NO_MEMORY);
-	*waits = core->buffer_tries;
-	return *waits ? 0 : watch_stall(core);
+		close_for_memory(core, NO_MEMORY);
+	else if (core->buffer_tries)
+		return true;
+	else
+		watch_stall(core);
+	return false;
 }
 
-/*
- * Post the message that waits for a buffer, if there is one now, or wait again. Return
- * events.
- */
-static u32 try_buffer(rpcrdma_ep_core *core)
+/* Post the message that waits for a buffer, if there is one now, or wait again. */
+static void try_buffer(rpcrdma_ep_core *core)
 {
 	const posting under(core);
 
 	if (!is_open(core))
-		return 0;
+		return;
 	/* If the message gets no buffer, the timer is armed again. */
 	rpcrdma_core_pump(core);
 	if (core->buffer_tries > core->conn.cfg.stall_ms / BUFFER_MS)
-		return close_for_memory(core, NO_BUFFER);
-	return watch_stall(core);
+		close_for_memory(core, NO_BUFFER);
+	else
+		watch_stall(core);
 }
 
 } // namespace rpcrdma
@@ -363,6 +364,8 @@ void rpcrdma_core_finish(struct rpcrdma_ep_core *core, u32 todo)
 		reason = REFUSED_RDMA;
 	else if (todo & RPCRDMA_TODO_TOO_LONG)
 		reason = TOO_LONG;
+	else if (todo & RPCRDMA_TODO_CLOSED)
+		reason = core->conn.reason;
 	if (reason)
 		rpcrdma_core_close(core, reason);
 	else if (todo & RPCRDMA_TODO_RETRY)
@@ -393,14 +396,10 @@ void rpcrdma_core_events(struct rpcrdma_ep_core *core, u32 events)
 
 void rpcrdma_core_stall_expired(struct rpcrdma_ep_core *core)
 {
-	bool waits;
-	u32 events = stall_over(core, &waits);
-
-	if (waits) {
+	if (stall_over(core)) {
 		add_buffer(core);
-		events = try_buffer(core);
+		try_buffer(core);
 	}
-	rpcrdma_core_events(core, events);
 }
 
 void rpcrdma_core_rdma(struct rpcrdma_ep_core *core, struct rpcrdma_work *work)

@@ -433,7 +433,7 @@ using namespace rpcrdma;
 
 bool rpcrdma_core_may_call(struct rpcrdma_ep_core *core)
 {
-	const locked under(core);
+	const posting under(core);
 
 	if (rpcrdma_sq_may_call(&core->conn, &core->sq))
 		return true;
