@@ -251,6 +251,18 @@ reply_is_built(rpcrdma_ep_core *core, rpcrdma_reply_out *out, bool exposed)
 }
 
 /*
+ * Return true if another continued Reply may be queued. Those of callbacks hold no Send
+ * context and are not charged: without a limit, a server that grants few credits would
+ * make its client hold any number.
+ */
+bool may_queue_stream(const rpcrdma_ep_core *core)
+{
+	return !core->life.client ||
+	       __atomic_load_n(&core->sq.messages, __ATOMIC_RELAXED) <
+		       RPCRDMA_CALLBACK_SLOTS;
+}
+
+/*
  * Build a continued Reply (4.4.2). Return 0 or a negative errno, with nothing built; the
  * same applies to the next two functions.
  */
@@ -260,6 +272,8 @@ int build_continued(rpcrdma_ep_core *core, rpcrdma_reply_out *out,
 {
 	int rc;
 
+	if (!may_queue_stream(core)) [[unlikely]]
+		return -E_NOMEM;
 	b->st = rpcrdma_port_reply_stream(out, plan->inline_length,
 					  &plan->lists);
 	if (!b->st)
