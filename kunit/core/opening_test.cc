@@ -31,7 +31,7 @@ TEST(Version, OthersGetErrVers)
 		EXPECT_EQ(e->control().data(), message()
 						       .word(5)
 						       .word(version)
-						       .word(32)
+						       .word(1)
 						       .word(4)
 						       .word(1)
 						       .word(2)
@@ -40,25 +40,39 @@ TEST(Version, OthersGetErrVers)
 		EXPECT_EQ(e->conn.version, 0);
 		EXPECT_EQ(e->conn.sent, 1u);
 		EXPECT_EQ(e->conn.counters.errors_sent, 1u);
-		/* Before the first header, one message may be sent. */
-		e->receive(version1_call(version));
-		EXPECT_EQ(e->control().size(), 0u);
 	}
 }
 
-/* A version 1 peer regards a grant of zero as the end of all Calls. */
-TEST(Version, ErrVersGrantsOneAtLeast)
+/*
+ * A client of version 1 sends its RPCs one after the other, and each Call is refused. A
+ * client with a later version may continue with version 2 on the same connection.
+ */
+TEST(Version, EachMessageGetsErrVers)
 {
-	end e{ usual_config(false) };
+	auto e = new_server();
 
-	e.post(2);
-	EXPECT_EQ(e.receive(version1_call(1), true), RPCRDMA_RX_CONSUMED);
-	ASSERT_EQ(e.conn.posted - e.conn.received, 1u) << "the reserve";
+	for (u32 i = 1; i < 100; i++) {
+		EXPECT_EQ(e->receive(version1_call(1)), RPCRDMA_RX_CONSUMED);
+		ASSERT_EQ(e->control().size(), 28u) << i;
+		EXPECT_EQ(e->conn.sent, i);
+		EXPECT_EQ(e->conn.advertised, i + 1);
+	}
+	e->receive(connprop({}).set(20, e->conn.sent));
+	EXPECT_EQ(e->control().get(12), +RDMA2_CONNPROP);
+	EXPECT_EQ(e->conn.state, RPCRDMA_CONN_OPEN);
+}
 
-	const message m = e.control();
+/* A peer that sends more messages than ERR_VERS permits is closed. */
+TEST(Version, ErrVersPermitsOneMessage)
+{
+	auto e = new_server();
 
-	ASSERT_EQ(m.size(), 28u);
-	EXPECT_EQ(m.get(8), 1u);
+	e->receive(version1_call(1));
+	e->control();
+	EXPECT_EQ(e->receive(version1_call(1)), RPCRDMA_RX_CONSUMED);
+	EXPECT_EQ(e->receive(version1_call(1)), RPCRDMA_RX_CONSUMED)
+		<< "the reserve";
+	EXPECT_EQ(e->receive(version1_call(1)), RPCRDMA_RX_CLOSE);
 }
 
 TEST(Version, ErrVersThenVersion2)

@@ -84,9 +84,11 @@ next_control(const struct rpcrdma_conn *conn)
 		return control::none;
 	/*
 	 * An ERROR about the peer's CONNPROP must reach it before it has
-	 * everything it needs to complete the opening (WP 4, 7).
+	 * everything it needs to complete the opening (WP 4, 7). For ERR_VERS the peer has
+	 * a Receive.
 	 */
-	if (conn->pend_count && left > 0)
+	if (conn->pend_count &&
+	    (left > 0 || (!conn->version && !conn->cfg.client)))
 		return control::pending;
 	if (connprop_ready(conn, 0))
 		return control::connprop;
@@ -146,14 +148,13 @@ u32 send_err_vers(struct rpcrdma_conn *conn, void *buf,
 	xdr_writer out{ buf };
 
 	/*
-	 * The form that every version shares (WP 1). It has no received word,
-	 * and so conveys no limit to the peer; version 1 does not permit a
-	 * credit of zero.
+	 * The form that every version shares (WP 1). It permits one message, the next
+	 * attempt.
 	 */
+	conn->advertised = conn->received + 1;
 	out.word(pending.xid);
 	out.word(pending.arg[0]);
-	out.word(clamp_u32(static_cast<u32>(available(conn)), 1,
-			   RPCRDMA_MAX_CREDIT));
+	out.word(1);
 	out.word(RDMA2_ERROR);
 	out.word(RDMA2_ERR_VERS);
 	out.word(conn->cfg.version_low);
