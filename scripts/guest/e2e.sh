@@ -220,16 +220,19 @@ trouble_restart()
 # hears of the other until the time limit of the opening.
 trouble_client_drop()
 {
-	local i f before found=0
+	local i f before made found=0
 	load_begin
 	for ((i = 0; i < ROUNDS * 2; i++)); do
 		goes_on 50
 		before=$(connects)
+		made=$(mrs_made)
 		for f in $(client_transports); do
 			drop_transport $f || continue
 			found=1
 			wait_for 60 connected_again $before
 		done
+		# The counts of a transport continue with its next connection.
+		wait_for 60 made_more $made || complain "mountstats had $made MRs and then $(mrs_made)"
 	done
 	load_end ${1:-$ROUNDS}
 	[ $found -eq 1 ] || complain "no transport was found to drop"

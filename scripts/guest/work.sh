@@ -151,6 +151,10 @@ xprt_sum()
 # Print how often the mount's transports have connected.
 connects() { xprt_sum 5; }
 
+# Print how many MRs the mount's transports have allocated.
+mrs_made() { xprt_sum 26; }
+made_more() { [ "$(mrs_made)" -gt $1 ]; }
+
 # Return true if the mount has connected more than $1 times. A client that was rejected waits
 # for 5 s and more: send a request, so that it tries.
 connected_again()

@@ -171,11 +171,8 @@ static int rpcrdma_client_send_request(struct rpc_rqst *rqst)
 static void rpcrdma_client_print_stats(struct rpc_xprt *xprt,
 				       struct seq_file *seq)
 {
-	struct rpcrdma_ep *ep = rpcrdma_client_ep(rpcrdma_xprt_client(xprt));
-
-	rpcrdma_xprt_print_stats(xprt, seq, ep);
-	if (ep)
-		rpcrdma_ep_put(ep);
+	rpcrdma_xprt_print_stats(xprt, seq,
+				 rpcrdma_client_mrs_made(rpcrdma_xprt_client(xprt)));
 }
 
 /*

@@ -16,8 +16,9 @@ struct rpcrdma_client {
 	struct sockaddr_storage	srcaddr;	/* AF_UNSPEC: any */
 	struct rpc_timeout	timeout;
 
-	spinlock_t		ep_lock;	/* protects the pointer @ep */
+	spinlock_t		ep_lock;	/* protects the pointer @ep, and mrs_made */
 	struct rpcrdma_ep	*ep;		/* with a reference, or NULL */
+	unsigned long		mrs_made;	/* MRs allocated by earlier connections */
 	struct delayed_work	connect_worker;
 
 	/* Reverse direction, client_bc.c */
@@ -42,6 +43,8 @@ struct rpcrdma_ep *rpcrdma_client_ep(struct rpcrdma_client *client);
 void rpcrdma_client_reconnect(struct rpcrdma_client *client, bool close);
 /* End the connection, if any, and wait until it is gone. Sleeps. */
 void rpcrdma_client_disconnect(struct rpcrdma_client *client);
+/* Return the number of MRs that all connections have allocated. Any context. */
+unsigned long rpcrdma_client_mrs_made(struct rpcrdma_client *client);
 /* Add @change to the number of swap files over the transport. */
 void rpcrdma_client_swapper(struct rpcrdma_client *client, int change);
 /* Work function of client->connect_worker */

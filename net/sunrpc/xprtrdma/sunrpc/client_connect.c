@@ -115,15 +115,28 @@ static void rpcrdma_client_set_reserves(struct rpcrdma_client *client)
 		rpcrdma_ep_set_reserves(client->ep, rpcrdma_client_swaps(client));
 }
 
+/* Return the number of MRs that a connection, or NULL, has allocated. */
+static unsigned long rpcrdma_client_pool_made(const struct rpcrdma_ep *ep)
+{
+	return ep ? READ_ONCE(ep->core.mrs.pool.made) : 0;
+}
+
 /* Replace the connection. Return the old one with its reference. */
 static struct rpcrdma_ep *rpcrdma_client_swap_ep(struct rpcrdma_client *client,
 						 struct rpcrdma_ep *ep)
 {
 	spin_lock(&client->ep_lock);
 	swap(client->ep, ep);
+	client->mrs_made += rpcrdma_client_pool_made(ep);
 	rpcrdma_client_set_reserves(client);
 	spin_unlock(&client->ep_lock);
 	return ep;
+}
+
+unsigned long rpcrdma_client_mrs_made(struct rpcrdma_client *client)
+{
+	return rpcrdma_locked(&client->ep_lock,
+			      client->mrs_made + rpcrdma_client_pool_made(client->ep));
 }
 
 void rpcrdma_client_swapper(struct rpcrdma_client *client, int change)

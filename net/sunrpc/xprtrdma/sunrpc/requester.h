@@ -162,8 +162,8 @@ int rpcrdma_xprt_format_addresses(struct rpc_xprt *xprt);
 int rpcrdma_xprt_format_port(struct rpc_xprt *xprt);
 void rpcrdma_xprt_free_addresses(struct rpc_xprt *xprt);
 
-/* Print the "xprt: rdma" line of mountstats. @ep may be NULL. */
+/* Print the "xprt: rdma" line of mountstats. @mrs_made: MRs allocated by all connections */
 void rpcrdma_xprt_print_stats(struct rpc_xprt *xprt, struct seq_file *seq,
-			      const struct rpcrdma_ep *ep);
+			      unsigned long mrs_made);
 
 #endif /* RPCRDMA_REQUESTER_H */

@@ -82,7 +82,7 @@ void rpcrdma_xprt_free_addresses(struct rpc_xprt *xprt)
  * this implementation does not have remain 0.
  */
 void rpcrdma_xprt_print_stats(struct rpc_xprt *xprt, struct seq_file *seq,
-			      const struct rpcrdma_ep *ep)
+			      unsigned long mrs_made)
 {
 	const struct rpcrdma_requester_stats *stats =
 		&rpcrdma_xprt_requester(xprt)->stats;
@@ -104,7 +104,6 @@ void rpcrdma_xprt_print_stats(struct rpc_xprt *xprt, struct seq_file *seq,
 		   stats->failed_sends, stats->bad_replies,
 		   stats->nomsg_calls);
 	/* MRs recycled (0), orphaned (0), allocated; local_inv; no Send context; unused */
-	seq_printf(seq, "%lu %lu %lu %lu %lu %lu\n", 0UL, 0UL,
-		   ep ? (unsigned long)READ_ONCE(ep->core.mrs.pool.made) : 0UL,
+	seq_printf(seq, "%lu %lu %lu %lu %lu %lu\n", 0UL, 0UL, mrs_made,
 		   stats->local_inv, stats->no_send_space, 0UL);
 }

@@ -201,7 +201,7 @@ static void rpcrdma_bc_destroy_worker(struct work_struct *work)
 
 static void rpcrdma_bc_print_stats(struct rpc_xprt *xprt, struct seq_file *seq)
 {
-	rpcrdma_xprt_print_stats(xprt, seq, NULL);
+	rpcrdma_xprt_print_stats(xprt, seq, 0);
 }
 
 static int rpcrdma_bc_enable_swap(struct rpc_xprt *xprt)
