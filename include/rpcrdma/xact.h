@@ -47,8 +47,7 @@ struct rpcrdma_placed {
  * @rx: received message, decoded
  * @placed: returns the lengths that the Reply reports
  *
- * 4.3.6: same count and handles, no segment longer; an unused chunk in either form, WP
- * 2.
+ * 4.3.6: same count and handles, no segment longer; an unused chunk in either form (WP 2).
  * Return: 0; or, for a bad Reply, the negative errno with which its RPC ends, as with
  *	verdict BAD_REPLY.
  */
@@ -186,6 +185,7 @@ bool rpcrdma_xact_claim(struct rpcrdma_xact *x,
 enum rpcrdma_claimed {
 	RPCRDMA_CLAIMED_NOT,		/* no RPC waits for it (any more) */
 	RPCRDMA_CLAIMED,		/* call rpcrdma_xact_reply() */
+	RPCRDMA_CLAIMED_PLAIN,		/* the same, or see below */
 	RPCRDMA_CLAIMED_LAST,		/* complete the RPC now, see below */
 };
 
@@ -200,7 +200,9 @@ enum rpcrdma_claimed {
  *
  * Fast path: RPCRDMA_CLAIMED_LAST if neither the Call nor the Reply has chunks and the
  * Reply fits in the head iovec. The caller then copies the inline payload to the head,
- * releases the Receive and completes the RPC with that length.
+ * releases the Receive and completes the RPC with that length. RPCRDMA_CLAIMED_PLAIN if
+ * it is longer: the caller may do the same with head, pages and tail if they have space for
+ * it, and calls rpcrdma_xact_placed() before.
  * Return: whether the caller owns the RPC, and how to continue.
  */
 enum rpcrdma_claimed
@@ -251,9 +253,8 @@ bool rpcrdma_xact_one_chunk(struct rpcrdma_xact *x, const struct rpcrdma_rx *rx,
 			    u32 inv_handle, u32 head, u32 pages);
 
 /**
- * rpcrdma_xact_placed() - report that the MR of rpcrdma_xact_one_chunk() is
- *	returned
- * @x: RPC
+ * rpcrdma_xact_placed() - report that no MR is left, and that the RPC completes
+ * @x: RPC of rpcrdma_xact_one_chunk(), or a plain one
  */
 void rpcrdma_xact_placed(struct rpcrdma_xact *x);
 
@@ -310,8 +311,7 @@ struct rpcrdma_actions rpcrdma_xact_pulled(struct rpcrdma_xact *x,
 					       const void *first);
 
 /**
- * rpcrdma_xact_again() - report that the RPC's task is notified now, for the action
- *	AGAIN
+ * rpcrdma_xact_again() - report that the RPC's task is notified now, for AGAIN
  * @x: RPC
  */
 void rpcrdma_xact_again(struct rpcrdma_xact *x);

@@ -154,7 +154,7 @@ TEST(Xact, APlainReplyCompletesIt)
 		{ "plain", [](xact &) {}, RPCRDMA_CLAIMED_LAST },
 		{ "longer than its head",
 		  [](xact &e) { e.rx->payload_length = 101; },
-		  RPCRDMA_CLAIMED },
+		  RPCRDMA_CLAIMED_PLAIN },
 		{ "for a Call with a chunk", [](xact &e) { e.write(); },
 		  RPCRDMA_CLAIMED },
 		{ "with a chunk", [](xact &e) { e.in_write(0); },
@@ -165,7 +165,7 @@ TEST(Xact, APlainReplyCompletesIt)
 		{ "elsewhere", [](xact &e) { e.rx->format = RPCRDMA_SPECIAL; },
 		  RPCRDMA_CLAIMED },
 		{ "in parts", [](xact &e) { e.rx->format = RPCRDMA_CONTINUED; },
-		  RPCRDMA_CLAIMED },
+		  RPCRDMA_CLAIMED_PLAIN },
 	};
 
 	for (const auto &row : table) {

@@ -65,6 +65,29 @@ static inline void rpcrdma_core_rpc_complete(struct rpcrdma_rpc *rpc, int status
 }
 
 /*
+ * Fast path: complete an RPC without chunks whose Reply exceeds the head, as data does. It
+ * is copied without the lock, which other RPCs need. Return false, with nothing changed, if
+ * its memory is too small.
+ */
+static inline bool rpcrdma_core_answer_data(struct rpcrdma_requester *r,
+					    struct rpcrdma_rpc *rpc,
+					    const struct rpcrdma_recv *rv)
+{
+	const u32 octets = rv->payload_len;
+	struct rpcrdma_buf_layout layout;
+
+	rpcrdma_port_rpc_layout(rpc, &layout);
+	if (octets > layout.head + layout.pages + layout.tail)
+		return false;
+	rpcrdma_xact_placed(&rpc->x);
+	rpcrdma_port_rpc_copy(rpc, 0, rv->payload, octets);
+	rpcrdma_port_rpc_lock(r);
+	rpcrdma_port_rpc_answered(rpc, octets);
+	rpcrdma_port_rpc_unlock(r);
+	return true;
+}
+
+/*
  * Fast path: complete an RPC whose Call has one item, in one MR, if the peer has
  * invalidated it, and the inline payload belongs to the head. Return false, with nothing
  * changed, if the Reply is any other.
@@ -107,7 +130,10 @@ static inline bool rpcrdma_core_answer_rpc(struct rpcrdma_requester *r,
 
 	if (__builtin_expect(claim.how == RPCRDMA_CLAIMED_LAST, 1))
 		return true;
-	if (claim.how != RPCRDMA_CLAIMED_NOT &&
+	if (claim.how == RPCRDMA_CLAIMED_PLAIN &&
+	    rpcrdma_core_answer_data(r, claim.rpc, rv))
+		return true;
+	if (claim.how == RPCRDMA_CLAIMED &&
 	    rv->verdict == RPCRDMA_RX_REPLY && rv->inv_handle &&
 	    rpcrdma_core_answer_item(claim.rpc, rv))
 		return true;

@@ -65,10 +65,9 @@ struct rpcrdma_rpc *rpcrdma_port_rpc_find(struct rpcrdma_requester *r, u32 xid);
 void rpcrdma_port_rpc_hold(struct rpcrdma_rpc *rpc);
 
 /**
- * rpcrdma_port_rpc_answered - complete an RPC in the section that has claimed it, for the
- *	fast path
+ * rpcrdma_port_rpc_answered - complete an RPC without chunks, for the fast paths
  * @rpc: RPC that is held; this ends the claim
- * @octets: bytes of the Reply, all of them in the head
+ * @octets: bytes of the Reply, which are in its memory
  *
  * Context: lock of the RPCs held.
  */

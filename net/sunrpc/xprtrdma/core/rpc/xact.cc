@@ -309,9 +309,10 @@ enum rpcrdma_claimed rpcrdma_xact_claim_reply(struct rpcrdma_xact *x,
 {
 	if (!rpcrdma_xact_claim(x, conn))
 		return RPCRDMA_CLAIMED_NOT;
-	if (!is_plain(x, rx, bad, inv_handle) || rx->format != RPCRDMA_INLINE ||
-	    rx->payload_length > head)
+	if (!is_plain(x, rx, bad, inv_handle))
 		return RPCRDMA_CLAIMED;
+	if (rx->format != RPCRDMA_INLINE || rx->payload_length > head)
+		return RPCRDMA_CLAIMED_PLAIN;
 	go(x, stage::OVER);
 	return RPCRDMA_CLAIMED_LAST;
 }
