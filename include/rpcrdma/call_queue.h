@@ -157,6 +157,19 @@ void rpcrdma_calls_arrived(struct rpcrdma_call_queue *q,
 			   struct rpcrdma_queued_call *call, u64 octets);
 
 /**
+ * rpcrdma_calls_accept() - check if the service accepts a Call of that size
+ * @q: queue of Calls
+ * @call: Call
+ *
+ * Return: true if so. Otherwise it is not pulled, and a thread refuses it.
+ */
+static inline bool rpcrdma_calls_accept(const struct rpcrdma_call_queue *q,
+					const struct rpcrdma_queued_call *call)
+{
+	return call->pull_octets <= q->max_octets;
+}
+
+/**
  * rpcrdma_calls_early() - check if the Call may be pulled ahead of the threads
  * @q: queue of Calls
  * @call: Call
@@ -174,7 +187,7 @@ static inline bool rpcrdma_calls_early(struct rpcrdma_call_queue *q,
 {
 	const u64 octets = call->pull_octets;
 
-	if (!octets || octets > q->max_octets ||
+	if (!octets || !rpcrdma_calls_accept(q, call) ||
 	    q->early_octets + octets > RPCRDMA_EARLY_CALLS * q->max_octets ||
 	    !room(user, octets))
 		return false;

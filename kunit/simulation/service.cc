@@ -298,10 +298,8 @@ int host::call_pages(received *rv, bool early)
 		return -ENOMEM;
 	if (q.calls.early_octets > RPCRDMA_EARLY_CALLS * u64{ largest })
 		w_.complain("too many Calls are pulled ahead");
-	if (!early && rv->queued.pull_octets > q.calls.max_octets) {
+	if (rv->queued.pull_octets > q.calls.max_octets)
 		w_.complain("a Call is too large for the service");
-		return -E2BIG;
-	}
 	s->held = rv->queued.pull_octets;
 	s->ep->hold(RPCRDMA_QUOTA_CALLS, s->held);
 	/* Threads seldom have to pull a Call. */

@@ -27,7 +27,8 @@ struct service {
 	rpcrdma_transfer_part part{};
 	u32 start[3] = {}; /* of the memory of a Call */
 	u32 refused = 0, traced = 0;
-	u32 state = 0; /* rv->priv refers to it */
+	u32 pulled = 0; /* calls of rpcrdma_port_call_pages() */
+	u32 state = 0;	/* rv->priv refers to it */
 };
 
 /* null in the tests of Replies, which have transfers, too */
@@ -116,6 +117,7 @@ bool rpcrdma_port_room(rpcrdma_ep_core *, rpcrdma_quota_use use, u64 octets)
 int rpcrdma_port_call_pages(rpcrdma_recv *rv, rpcrdma_thread *)
 {
 	rv->priv = &the_service->state;
+	the_service->pulled++;
 	return the_service->pages;
 }
 
@@ -201,6 +203,8 @@ void rpcrdma_port_call_refused(rpcrdma_ep_core *, u32, rpcrdma_refusal refusal)
 
 void rpcrdma_port_refuses(rpcrdma_ep_core *, u32, u32 code)
 {
+	if (!the_service)
+		return;
 	the_service->traced = code;
 }
 
@@ -395,6 +399,20 @@ TEST_F(EndpointCalls, OneThatCannotBePulledClosesTheConnection)
 	EXPECT_EQ(take(), -ENOTCONN);
 	EXPECT_EQ(calls.log, (events{ "freed", "put" }));
 	EXPECT_STREQ(port.closing, "no resources to pull a Call's data");
+}
+
+/*
+ * The quota has no memory for a Call that exceeds the service's largest: neither is any
+ * taken from a thread, which may have more pages than that.
+ */
+TEST_F(EndpointCalls, OneWithTooMuchToPullIsRefused)
+{
+	arrive(65537);
+	EXPECT_EQ(take(), 0);
+	EXPECT_EQ(calls.pulled, 0u);
+	EXPECT_EQ(calls.log, (events{ "put" }));
+	EXPECT_EQ(calls.refused, u32{ RPCRDMA_REFUSE_TOO_LARGE });
+	EXPECT_EQ(port.closing, nullptr);
 }
 
 TEST_F(EndpointCalls, ReadsOfOnePartReportTheirEnd)

@@ -100,8 +100,7 @@ rpcrdma_calls_next(struct rpcrdma_call_queue *q,
 {
 	struct rpcrdma_queued_call *call = q->waiting.first, *before = nullptr;
 
-	while (call && call->pull_octets &&
-	       call->pull_octets <= q->max_octets &&
+	while (call && call->pull_octets && rpcrdma_calls_accept(q, call) &&
 	       !room(user, call->pull_octets)) {
 		before = call;
 		call = call->next;

@@ -227,7 +227,7 @@ enum rpcrdma_refusal complete(rpcrdma_recv *rv)
 					!rv->assembled ||
 						rpcrdma_port_call_in_place(rv));
 	rpcrdma_calls_arrived(q, &rv->queued, rv->pull.octets);
-	if (rv->queued.pull_octets) {
+	if (rv->queued.pull_octets && rpcrdma_calls_accept(q, &rv->queued)) {
 		if (!pull(rv, nullptr)) [[likely]]
 			return;
 		if (rv->priv)
@@ -257,14 +257,28 @@ bool no_room(void *, u64)
 	return false;
 }
 
-/* Begin to pull a Call into memory of a thread. It needs no context before its end. */
+/* Return true if the service accepts Calls as large as @call. */
+bool is_accepted(rpcrdma_ep_core *core, const rpcrdma_queued_call *call)
+{
+	const bool accepted =
+		rpcrdma_calls_accept(rpcrdma_port_lock_calls(core), call);
+
+	rpcrdma_port_unlock_calls(core);
+	return accepted;
+}
+
+/*
+ * Begin to pull a Call into memory of a thread. It needs no context before its end. For one
+ * that is too large, the quota was not asked (call_queue.cc).
+ */
 [[gnu::noinline]] int pull_late(rpcrdma_ep_core *core, rpcrdma_recv *rv,
 				rpcrdma_thread *thread)
 {
 	rpcrdma_core_send_put(rv->send);
 	rv->send = nullptr;
 
-	const int rc = pull(rv, thread);
+	const int rc = is_accepted(core, &rv->queued) ? pull(rv, thread) :
+							-E_2BIG;
 
 	return rc ? fail(core, rv, rc, NOT_PULLED) : 0;
 }
