@@ -3,7 +3,9 @@
  * The pages that a connection keeps for its next Calls.
  *
  * Each Call that is pulled needs pages, and the same number of a thread's pages becomes
- * free when the thread receives the Call. The page kept last is used next.
+ * free when the thread receives the Call. The page kept last is used next. Kept pages are
+ * charged to the connection like those of a Call, so that a Call is charged only for pages
+ * beyond them.
  */
 #ifndef RPCRDMA_SPARE_PAGES_H
 #define RPCRDMA_SPARE_PAGES_H
@@ -19,7 +21,6 @@ struct rpcrdma_spare_pages {
 	void **pages;			/* space for @most, or NULL */
 	u32 nr;				/* pages kept */
 	u32 least;			/* minimum of @nr since the last trim */
-	u32 keep;			/* kept without a limit of time */
 	u32 most;			/* maximum of @nr; 0: no page is kept */
 };
 
@@ -28,13 +29,11 @@ struct rpcrdma_spare_pages {
  * @spare: pages that are kept
  * @pages: of the largest Call
  *
- * The pages for one largest Call are kept until the connection ends. The pages for all
- * Calls pulled ahead are kept as long as Calls need them.
+ * The pages for all Calls pulled ahead are kept as long as Calls need them.
  */
 static inline void rpcrdma_spare_init(struct rpcrdma_spare_pages *spare,
 				      u32 pages)
 {
-	spare->keep = pages;
 	spare->most = RPCRDMA_EARLY_CALLS * pages;
 }
 
@@ -56,6 +55,19 @@ static inline void **rpcrdma_spare_provide(struct rpcrdma_spare_pages *spare,
 }
 
 /**
+ * rpcrdma_spare_missing() - get the number of pages to allocate and charge for a Call
+ * @spare: pages that are kept
+ * @want: pages that the Call needs
+ *
+ * Return: their number; rpcrdma_spare_take() returns the others.
+ */
+static inline u32 rpcrdma_spare_missing(const struct rpcrdma_spare_pages *spare,
+					u32 want)
+{
+	return want > spare->nr ? want - spare->nr : 0;
+}
+
+/**
  * rpcrdma_spare_take() - use kept pages
  * @spare: pages that are kept
  * @to: returns them
@@ -66,7 +78,7 @@ static inline void **rpcrdma_spare_provide(struct rpcrdma_spare_pages *spare,
 static inline u32 rpcrdma_spare_take(struct rpcrdma_spare_pages *spare, void **to,
 				     u32 want)
 {
-	const u32 nr = want < spare->nr ? want : spare->nr;
+	const u32 nr = want - rpcrdma_spare_missing(spare, want);
 
 	spare->nr -= nr;
 	if (spare->nr < spare->least)
@@ -82,7 +94,8 @@ static inline u32 rpcrdma_spare_take(struct rpcrdma_spare_pages *spare, void **t
  * @from: the pages
  * @nr: their number
  *
- * Return: the number of pages kept, the first ones; the caller frees the others.
+ * Return: the number of pages kept, the first ones; the caller frees and uncharges the
+ *	others.
  */
 static inline u32 rpcrdma_spare_put(struct rpcrdma_spare_pages *spare,
 				    void *const *from, u32 nr)
@@ -117,14 +130,14 @@ static inline void **rpcrdma_spare_end(struct rpcrdma_spare_pages *spare, u32 *n
 }
 
 /**
- * rpcrdma_spare_is_large() - check if rpcrdma_spare_trim() must be called after a while
+ * rpcrdma_spare_any() - check if rpcrdma_spare_trim() must be called after a while
  * @spare: pages that are kept
  *
  * Return: true if so.
  */
-static inline bool rpcrdma_spare_is_large(const struct rpcrdma_spare_pages *spare)
+static inline bool rpcrdma_spare_any(const struct rpcrdma_spare_pages *spare)
 {
-	return spare->nr > spare->keep;
+	return spare->nr;
 }
 
 /**
@@ -138,10 +151,8 @@ static inline bool rpcrdma_spare_is_large(const struct rpcrdma_spare_pages *spar
 static inline u32 rpcrdma_spare_trim(struct rpcrdma_spare_pages *spare, void **to,
 				     u32 most)
 {
-	u32 nr = spare->nr > spare->keep ? spare->nr - spare->keep : 0;
+	u32 nr = spare->least;
 
-	if (nr > spare->least)
-		nr = spare->least;
 	if (nr > most)
 		nr = most;
 	spare->nr -= nr;

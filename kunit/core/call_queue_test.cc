@@ -312,11 +312,13 @@ TEST(CallQueue, PagesAreKeptForTheNextCalls)
 	s.open();
 	/* Two threads have allocated a list. */
 	EXPECT_EQ(rpcrdma_spare_provide(&s.spare, s.other), s.other);
+	EXPECT_FALSE(rpcrdma_spare_any(&s.spare));
 	EXPECT_EQ(s.put(100, 10), 10u);
-	EXPECT_FALSE(rpcrdma_spare_is_large(&s.spare));
+	EXPECT_TRUE(rpcrdma_spare_any(&s.spare));
+	EXPECT_EQ(rpcrdma_spare_missing(&s.spare, 10), 0u);
+	EXPECT_EQ(rpcrdma_spare_missing(&s.spare, 12), 2u);
 	EXPECT_EQ(s.put(200, 10 * RPCRDMA_EARLY_CALLS),
 		  10u * (RPCRDMA_EARLY_CALLS - 1));
-	EXPECT_TRUE(rpcrdma_spare_is_large(&s.spare));
 	EXPECT_EQ(s.put(0, 1), 0u);
 	EXPECT_EQ(s.take(3), 3u);
 	EXPECT_EQ(s.page(0), 267);
@@ -349,10 +351,10 @@ TEST(CallQueue, UnusedPagesAreTrimmed)
 	EXPECT_EQ(s.page(0), 20);
 	EXPECT_EQ(s.page(13), 33);
 	EXPECT_EQ(s.spare.nr, 20u);
-	/* None was used: the pages of one Call stay. */
-	EXPECT_EQ(s.trim(100), 10u);
-	EXPECT_EQ(s.trim(100), 0u);
-	EXPECT_FALSE(rpcrdma_spare_is_large(&s.spare));
+	/* None was used. */
+	EXPECT_EQ(s.trim(100), 20u);
+	EXPECT_FALSE(rpcrdma_spare_any(&s.spare));
+	EXPECT_EQ(s.put(0, 10), 10u);
 	EXPECT_EQ(rpcrdma_spare_end(&s.spare, &nr), s.list);
 	EXPECT_EQ(nr, 10u);
 	EXPECT_EQ(s.list[9], &s.memory[9]);

@@ -390,7 +390,10 @@ static void server_waits_for_send(struct kunit *test, struct loop_buf *arg)
 	KUNIT_EXPECT_FALSE(test, rpcrdma_calls_any(&conn->queue));
 	KUNIT_EXPECT_FALSE(test, server_receive(live));
 	KUNIT_EXPECT_FALSE(test, test_bit(XPT_DATA, &xprt->xpt_flags));
-	KUNIT_EXPECT_EQ(test, conn->ep->memory.held[RPCRDMA_QUOTA_CALLS], 0ULL);
+	/* Of its memory, only the spare pages are still charged. */
+	KUNIT_EXPECT_EQ(test, !!conn->spare.nr, !!arg);
+	KUNIT_EXPECT_EQ(test, conn->ep->memory.held[RPCRDMA_QUOTA_CALLS],
+			(u64)conn->spare.nr << PAGE_SHIFT);
 	KUNIT_EXPECT_EQ(test, conn->queue.early_octets, 0ULL);
 
 	/* The Call has released its context, and no other one was kept. */

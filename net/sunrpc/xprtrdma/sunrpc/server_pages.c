@@ -88,7 +88,8 @@ static __always_inline void rpcrdma_svc_call_give(struct rpcrdma_ep *ep,
 	u32 held = call->held;
 
 	call->held = 0;
-	rpcrdma_ep_uncharge(ep, RPCRDMA_QUOTA_CALLS, held);
+	if (held)
+		rpcrdma_ep_uncharge(ep, RPCRDMA_QUOTA_CALLS, held);
 }
 
 /* rpcrdma_port_call_free() of a callback, or of a Call that has pages or a charge */
@@ -143,6 +144,16 @@ static void rpcrdma_svc_spare_alloc(struct rpcrdma_svc_conn *conn)
 	kvfree(spare);
 }
 
+/* Free and uncharge pages that are not kept any more. */
+static void rpcrdma_svc_spare_release(struct rpcrdma_svc_conn *conn,
+				      struct page **pages, u32 nr)
+{
+	if (!nr)
+		return;
+	release_pages(pages, nr);
+	rpcrdma_ep_uncharge(conn->ep, RPCRDMA_QUOTA_CALLS, (u64)nr << PAGE_SHIFT);
+}
+
 /*
  * Free the pages that no Call has needed since the last time. Not on rpcrdma_svc_wq:
  * its destruction drains it while connections end. A timer that expires then would leave
@@ -160,9 +171,9 @@ static void rpcrdma_svc_spare_trim(struct work_struct *work)
 	do {
 		spin_lock(&conn->lock);
 		nr = rpcrdma_spare_trim(&conn->spare, pages, ARRAY_SIZE(pages));
-		more = rpcrdma_spare_is_large(&conn->spare);
+		more = rpcrdma_spare_any(&conn->spare);
 		spin_unlock(&conn->lock);
-		release_pages((struct page **)pages, nr);
+		rpcrdma_svc_spare_release(conn, (struct page **)pages, nr);
 	} while (nr == ARRAY_SIZE(pages));
 	if (more)
 		queue_delayed_work(system_long_wq, &conn->spare_work,
@@ -182,8 +193,7 @@ void rpcrdma_svc_spare_free(struct rpcrdma_svc_conn *conn)
 
 	spare = rpcrdma_locked(&conn->lock,
 			       rpcrdma_spare_end(&conn->spare, &nr));
-	if (nr)
-		release_pages((struct page **)spare, nr);
+	rpcrdma_svc_spare_release(conn, (struct page **)spare, nr);
 	kvfree(spare);
 }
 
@@ -192,42 +202,47 @@ void rpcrdma_svc_spare_free(struct rpcrdma_svc_conn *conn)
 /*
  * Exchange pulled pages for pages of the thread. Pulling a Call needs pages. When the
  * Call is passed to a service thread, the same number of that thread's pages is no longer
- * needed. They are kept for the next Calls, so that pages need not be allocated for each
- * Call.
+ * needed. They are kept for the next Calls, with their charge, so that pages need not be
+ * allocated for each Call. If memory is tight, none is kept.
  */
 bool rpcrdma_svc_swap_pages(struct rpcrdma_recv *rv, struct svc_rqst *rqstp)
 {
 	struct rpcrdma_svc_conn *conn = rpcrdma_svc_conn_of(rv->core);
 	struct rpcrdma_svc_call *call = rv->priv;
 	struct page **pages = rqstp->rq_pages;
-	u32 nr = call->nr_pages, kept;
-	bool large;
+	u32 nr = call->nr_pages, kept = 0;
 
 	if (unlikely(nr > rpcrdma_rqst_arg_pages(rqstp)))
 		return false;
 	rpcrdma_svc_spare_alloc(conn);
 	spin_lock(&conn->lock);
 	rpcrdma_calls_early_end(&conn->queue, &rv->queued);
-	kept = rpcrdma_spare_put(&conn->spare, (void **)pages, nr);
-	large = rpcrdma_spare_is_large(&conn->spare);
+	if (likely(!rpcrdma_quota_is_tight(&rpcrdma_quota)))
+		kept = rpcrdma_spare_put(&conn->spare, (void **)pages, nr);
 	spin_unlock(&conn->lock);
-	if (large && !delayed_work_pending(&conn->spare_work))
+	if (kept && !delayed_work_pending(&conn->spare_work))
 		queue_delayed_work(system_long_wq, &conn->spare_work,
 				   RPCRDMA_SVC_TRIM_DELAY);
 	if (kept < nr)
 		release_pages(pages + kept, nr - kept);
 	memcpy(pages, call->pages, nr * sizeof(*pages));
 	call->nr_pages = 0;
+	call->held -= kept << PAGE_SHIFT;
 	rpcrdma_svc_call_give(conn->ep, call);
 	return true;
 }
 
-/* As rpcrdma_port_room(), but charge the memory if the quota has it. */
+/*
+ * As rpcrdma_port_room(), but charge the memory beyond spare pages if the quota has it.
+ * Caller holds conn->lock.
+ */
 static bool rpcrdma_svc_early_room(void *user, u64 octets)
 {
 	struct rpcrdma_svc_conn *conn = user;
+	u64 nr = rpcrdma_spare_missing(&conn->spare, octets >> PAGE_SHIFT);
 
-	return rpcrdma_ep_quota_take(conn->ep, RPCRDMA_QUOTA_CALLS, octets);
+	return likely(!nr) || rpcrdma_ep_quota_take(conn->ep, RPCRDMA_QUOTA_CALLS,
+						    nr << PAGE_SHIFT);
 }
 
 /* Without waiting. The Call gets the pages that are available. */
@@ -239,8 +254,6 @@ static int rpcrdma_svc_early_pages(struct rpcrdma_svc_conn *conn,
 	struct page *page;
 	bool early;
 
-	if (unlikely((u64)nr << PAGE_SHIFT > conn->queue.max_octets))
-		return -E2BIG;
 	call = rpcrdma_svc_call_create(rv, nr, GFP_NOWAIT | __GFP_NOWARN);
 	if (unlikely(!call))
 		return -ENOMEM;
@@ -286,7 +299,9 @@ static int rpcrdma_svc_take_pages(struct rpcrdma_svc_conn *conn,
 	rpcrdma_rqst_pages_taken(rqstp, nr);
 	/* The thread has checked the quota before it dequeued the Call. */
 	call->held = call->nr_pages << PAGE_SHIFT;
-	rpcrdma_ep_charge(conn->ep, RPCRDMA_QUOTA_CALLS, call->held);
+	if (nr)
+		rpcrdma_ep_charge(conn->ep, RPCRDMA_QUOTA_CALLS,
+				  (u64)nr << PAGE_SHIFT);
 	return 0;
 }
 
