@@ -435,6 +435,48 @@ static void reverse_no_service(struct kunit *test)
 }
 
 /*
+ * When the service ends, the Calls that it has not started are released. One is being
+ * processed, or is about to be.
+ */
+static void reverse_not_started(struct kunit *test)
+{
+	struct peer *peer = peer_open_reverse(test);
+	struct rpc_xprt *xprt = rcu_access_pointer(peer->clnt->cl_xprt);
+	unsigned int refs = kref_read(&xprt->kref), i;
+	unsigned long end = jiffies + PEER_WAIT_S * HZ;
+	struct peer_task t[2];
+
+	WRITE_ONCE(peer->cb_hold, true);
+	for (i = 0; i < ARRAY_SIZE(t); i++) {
+		t[i].rpc = peer_rpc_alloc(0, 0, 0, false);
+		KUNIT_ASSERT_NOT_NULL(test, t[i].rpc);
+		t[i].task = peer_start_by(peer->callback, t[i].rpc);
+		KUNIT_ASSERT_FALSE(test, IS_ERR(t[i].task));
+	}
+	while (atomic_read(&xprt->bc_slot_count) < (int)ARRAY_SIZE(t) &&
+	       time_before(jiffies, end))
+		schedule_timeout_uninterruptible(1);
+	KUNIT_EXPECT_EQ(test, atomic_read(&xprt->bc_slot_count), 2);
+	xprt->ops->bc_destroy(xprt, 2);
+	KUNIT_EXPECT_LE(test, atomic_read(&xprt->bc_slot_count), 1);
+
+	WRITE_ONCE(peer->cb_hold, false);
+	while (kref_read(&xprt->kref) != refs && time_before(jiffies, end))
+		schedule_timeout_uninterruptible(1);
+	KUNIT_EXPECT_EQ(test, kref_read(&xprt->kref), refs);
+	KUNIT_EXPECT_LE(test, peer->cb_served, 1U);
+	rpc_killall_tasks(peer->callback);
+	for (i = 0; i < ARRAY_SIZE(t); i++) {
+		rpc_wait_for_completion_task(t[i].task);
+		rpc_put_task(t[i].task);
+		peer_rpc_free(t[i].rpc);
+	}
+	peer_end_callback(peer);
+	xprt->bc_serv = NULL;
+	KUNIT_EXPECT_TRUE(test, peer->cb_sound);
+}
+
+/*
  * A Call holds the last reference to the client's transport while its chunk is being
  * read, and sunrpc closes the connection.
  */
@@ -703,6 +745,7 @@ static struct kunit_case reverse_cases[] = {
 	KUNIT_CASE(reverse_general),
 	KUNIT_CASE(reverse_both),
 	KUNIT_CASE(reverse_no_service),
+	KUNIT_CASE(reverse_not_started),
 	KUNIT_CASE(reverse_last_reference),
 	KUNIT_CASE(reverse_service_freed),
 	KUNIT_CASE(reverse_one_transport),

@@ -247,16 +247,6 @@ static inline void rpcrdma_bc_enqueue(struct svc_serv *serv,
 	xprt_put(xprt);
 }
 
-/*
- * Return NULL, because the service releases the Calls that it has not started when it
- * ends.
- */
-static inline struct rpc_rqst *rpcrdma_bc_dequeue(struct svc_serv *serv,
-						  struct rpc_xprt *xprt)
-{
-	return NULL;
-}
-
 #elif defined(HAVE_SVC_CB_LWQ)
 
 static inline void rpcrdma_bc_enqueue(struct svc_serv *serv,
@@ -264,27 +254,6 @@ static inline void rpcrdma_bc_enqueue(struct svc_serv *serv,
 {
 	lwq_enqueue(&rqst->rq_bc_list, &serv->sv_cb_list);
 	svc_pool_wake_idle_thread(&serv->sv_pools[0]);
-}
-
-/*
- * Such a queue can only be dequeued as a whole. Calls of other transports are queued
- * again, in their order, and a thread that found the queue empty meanwhile is woken.
- */
-static inline struct rpc_rqst *rpcrdma_bc_dequeue(struct svc_serv *serv,
-						  struct rpc_xprt *xprt)
-{
-	struct llist_node *node = lwq_dequeue_all(&serv->sv_cb_list), *next;
-	struct rpc_rqst *rqst, *found = NULL;
-
-	for (; node; node = next) {
-		next = node->next;
-		rqst = container_of(node, struct rpc_rqst, rq_bc_list.node);
-		if (!found && rqst->rq_xprt == xprt)
-			found = rqst;
-		else
-			rpcrdma_bc_enqueue(serv, rqst);
-	}
-	return found;
 }
 
 #else /* a list under a lock */
@@ -302,7 +271,38 @@ static inline void rpcrdma_bc_enqueue(struct svc_serv *serv,
 #endif
 }
 
-/* Dequeue a Call of @xprt that the service has not started, or return NULL. */
+#endif
+
+/*
+ * Dequeue a Call of @xprt that the service has not started, or return NULL. Not all kernels
+ * with xprt_enqueue_bc_request() release such Calls when the service ends.
+ */
+#if defined(HAVE_SVC_CB_LWQ)
+
+/*
+ * Such a queue can only be dequeued as a whole. Calls of other transports are queued
+ * again, in their order, and a thread that found the queue empty meanwhile is woken.
+ */
+static inline struct rpc_rqst *rpcrdma_bc_dequeue(struct svc_serv *serv,
+						  struct rpc_xprt *xprt)
+{
+	struct llist_node *node = lwq_dequeue_all(&serv->sv_cb_list), *next;
+	struct rpc_rqst *rqst, *found = NULL;
+
+	for (; node; node = next) {
+		next = node->next;
+		rqst = container_of(node, struct rpc_rqst, rq_bc_list.node);
+		if (!found && rqst->rq_xprt == xprt)
+			found = rqst;
+		else
+			lwq_enqueue(&rqst->rq_bc_list, &serv->sv_cb_list);
+	}
+	svc_pool_wake_idle_thread(&serv->sv_pools[0]);
+	return found;
+}
+
+#else
+
 static inline struct rpc_rqst *rpcrdma_bc_dequeue(struct svc_serv *serv,
 						  struct rpc_xprt *xprt)
 {

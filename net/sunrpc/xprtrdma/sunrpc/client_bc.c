@@ -180,6 +180,7 @@ void rpcrdma_client_bc_destroy(struct rpc_xprt *xprt, unsigned int max_reqs)
 {
 	struct rpcrdma_client *client = rpcrdma_xprt_client(xprt);
 	struct rpc_rqst *rqst;
+	struct svc_serv *serv;
 	bool last;
 
 	mutex_lock(&client->bc_mutex);
@@ -188,10 +189,12 @@ void rpcrdma_client_bc_destroy(struct rpc_xprt *xprt, unsigned int max_reqs)
 	 * The service stops without checking its queue. sunrpc may have kept the pointer
 	 * to a service that could not be started and was freed. No Call was delivered to
 	 * such a service. A Call is counted from its delivery until the service has
-	 * processed it, so the service of a counted Call has not been freed.
+	 * processed it, so the service of a counted Call has not been freed. If sunrpc has
+	 * cleared the pointer, it releases the Calls.
 	 */
 	while (last && atomic_read(&xprt->bc_slot_count)) {
-		rqst = rpcrdma_bc_dequeue(xprt->bc_serv, xprt);
+		serv = READ_ONCE(xprt->bc_serv);
+		rqst = serv ? rpcrdma_bc_dequeue(serv, xprt) : NULL;
 		if (!rqst)
 			break;
 		atomic_dec(&xprt->bc_slot_count);
