@@ -367,7 +367,7 @@ kernel_doc()
 			$(sources 'include/*.h' 'net/*/core/port*.h' 'scripts/tools/lib/include/*.h') 2>&1 || echo failed
 	)
 	! grep -v ' info: Scanning doc for' <<<"$out" || return
-	for header in $(grep -l '^/\*\*$' include/rpcrdma/*.h); do
+	for header in $(grep -l '^/\*\*$' include/rpcrdma/*.h net/*/*/core/*.h); do
 		grep -qx ".. kernel-doc:: $header" Documentation/reference.rst ||
 			{ echo "Documentation/reference.rst does not have $header"; return 1; }
 	done

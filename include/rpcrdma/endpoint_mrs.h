@@ -8,8 +8,8 @@
  * message that names it is posted, and invalidated by the peer or by this end. Then it
  * is free again. The MRs of a connection are destroyed with it.
  *
- * A host has a lock for core->mrs, "the lock for MRs". It is not the connection's lock,
- * which may be held when it is taken. The list of a request belongs to the owner of the
+ * The host's "lock for MRs" protects core->mrs. It may be taken while the connection's lock
+ * is held. The list of a request belongs to the owner of the
  * request, as do the MRs in it.
  *
  * Lengths and sizes are in bytes.

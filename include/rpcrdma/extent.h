@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * Extents: memory of this end, from which MRs and parts of transfers are cut.
+ * Extents: local memory, which is split into MRs and parts of transfers.
  *
  * The data of an RPC are in one to a few extents. A position in an array of extents
  * advances as memory is consumed. All functions here calculate with offsets and lengths;

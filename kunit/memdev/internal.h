@@ -236,7 +236,7 @@ int memdev_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
 int memdev_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr,
 		     const struct ib_recv_wr **bad);
 
-/* memdev.c */
+/* device.c */
 struct memdev_qp *memdev_qp_get(u32 qpn);
 void memdev_qp_put(struct memdev_qp *qp);
 /* Return a reference to the GSI of the device with address @gid, or NULL. */

@@ -2,7 +2,7 @@
 /*
  * Declarations shared by the parts of the protocol engine.
  *
- * In the kernel all parts are one translation unit (core.cc). Functions
+ * In the kernel all parts are one translation unit (endpoint.cc). Functions
  * defined in headers are therefore static or always inlined: an inline function
  * that the compiler emits out of line would become a COMDAT group, which
  * neither the linker's ftrace sections nor objtool can handle there.

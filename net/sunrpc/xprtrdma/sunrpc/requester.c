@@ -20,8 +20,8 @@
  * Most pages of a Call belong to the RPC's caller until the RPC ends. With GSS privacy
  * they are auth_gss's, which frees them when the Call is encoded again, for example
  * after a timeout. sunrpc has taken the RPC out of its queues by then, but the
- * connection may still exist, and the peer may still read. The function that frees the
- * pages is therefore called by one of this file, which takes the MRs back before.
+ * connection may still exist, and the peer may still read. A wrapper here therefore takes
+ * the MRs back before it calls the function that frees the pages.
  *
  * Errors
  *

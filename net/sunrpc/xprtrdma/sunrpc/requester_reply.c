@@ -5,8 +5,8 @@
  * Operation
  *
  * The core decides and sequences (core/answer.h, core/endpoint/answers.cc): this file has
- * the operations that it needs on sunrpc's structures. An RPC is looked up by xid, its
- * memory is copied to and read to, and it completes, is sent again or is left.
+ * the operations that it needs on sunrpc's structures. They look up an RPC by xid, copy or
+ * pull its Reply, and complete, retransmit or leave the RPC.
  *
  * If a Call is refused, and can be sent in another form, its task retries it as after a
  * lost connection. sunrpc encodes the Call once more, with the same xid. With

@@ -4,7 +4,7 @@
  *
  * Operation
  *
- * The core decides what of a Call is pulled, and completes it (core/endpoint/calls.cc);
+ * The core selects the parts of a Call to pull, and completes it (core/endpoint/calls.cc);
  * this file prepares the Reads into pages, and copies. A Reply is planned, built and sent
  * by one call of the core (core/endpoint/reply.cc). The core calls this file to copy what
  * is sent inline, to prepare Writes, and to expose what the peer pulls. server_reply.c has
@@ -20,8 +20,8 @@
  *
  * Errors
  *
- * If a function fails, it releases what it has prepared, and the core what the functions
- * before it have.
+ * A function that fails undoes its own work; the core undoes that of the functions called
+ * before.
  *
  * Locking
  *

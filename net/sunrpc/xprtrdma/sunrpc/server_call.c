@@ -12,8 +12,8 @@
  *
  * Memory
  *
- * The Receive of a Call is held until sunrpc releases the Call: that is how a busy
- * server limits what its peers send. Pages of a pulled Call move to rq_pages of the
+ * The Receive of a Call is held until sunrpc releases the Call, so that credits limit the
+ * peers of a busy server. Pages of a pulled Call move to rq_pages of the
  * thread that receives it.
  *
  * Errors

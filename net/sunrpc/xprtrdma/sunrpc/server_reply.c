@@ -20,8 +20,8 @@
  *
  * Errors
  *
- * A service does not keep its Reply: what cannot be sent now closes the connection, and
- * the client sends the Call again on its next one. So does a Reply to a deferred Call for
+ * A service does not keep its Reply: a Reply that cannot be sent closes the connection, and
+ * the client sends the Call again on the next one. So does a Reply to a deferred Call for
  * which sunrpc has not kept the Receive.
  *
  * Locking

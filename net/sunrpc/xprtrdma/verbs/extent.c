@@ -6,9 +6,9 @@
  * Operation
  *
  * An extent is linear memory or an array of pages. Pages that follow each other in memory
- * share an element, up to the maximum that the caller passes. How many bytes are
- * converted at once, because an MR or a part of a transfer holds them, is decided by the
- * core (include/rpcrdma/extent.h).
+ * share an element, up to the maximum that the caller passes. The core decides how many
+ * bytes an MR, or a part of a transfer, holds, and these are converted at once
+ * (include/rpcrdma/extent.h).
  *
  * Memory
  *

@@ -23,8 +23,8 @@
  *
  * Errors
  *
- * A missing or invalid key is an answer, with the errno of the look-up. -ENOMEM is no
- * statement about a key.
+ * A missing or invalid key is reported as the errno of its look-up. -ENOMEM does not mean
+ * that the key is missing.
  *
  * Locking
  *

@@ -32,8 +32,8 @@
  *
  * Locking
  *
- * ep->lock and ep->mr_lock are spinlocks for process context, and no context holds
- * both. rpcrdma_eps_mutex protects the list. Dropping the last reference takes that
+ * ep->lock and ep->mr_lock are spinlocks for process context; the latter is the inner one.
+ * rpcrdma_eps_mutex protects the list. Dropping the last reference takes that
  * mutex, and therefore may sleep.
  */
 

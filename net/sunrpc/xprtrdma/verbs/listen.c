@@ -22,9 +22,9 @@
  * published yet: the context that creates it checks l->removed after it has published
  * the id. The id of a connect request belongs to the endpoint once incoming() has
  * returned 0. If the request is refused, a work item destroys the id, which rejects the
- * request, and frees the endpoint. The CM would destroy it, too, if the handler returned
- * an errno, but without holding the device (rpcrdma_id_destroy()). That is left to the
- * CM only if memory is short, or if RPCRDMA_BACKLOG ids wait for the work item.
+ * request, and frees the endpoint. The handler returns an errno only if memory is short, or
+ * if RPCRDMA_BACKLOG ids wait for the work item: then the CM destroys the id, but does not
+ * hold the device (rpcrdma_id_destroy()).
  *
  * Errors
  *

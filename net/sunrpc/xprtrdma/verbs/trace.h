@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Tracepoints: /sys/kernel/tracing/events/rpcrdma. Documentation/settings.rst describes
- * each. An event with the name of an in-tree event, but for the prefix, has its meaning.
+ * each. An event named like an in-tree one, but for the prefix, means the same.
  *
  * An event that is off costs a branch over it: its arguments are pointers and values that
  * the caller has, and all fields are computed when the event is recorded.

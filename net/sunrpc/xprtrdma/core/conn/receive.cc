@@ -11,8 +11,8 @@
  * one segment. If a fast path does not apply, it leaves the connection unchanged, and
  * the general path processes the message. That path counts the message, chooses the
  * version if that is still open, processes the credit fields, and then examines the
- * header type. A message therefore uses a credit whatever it contains. The verdict says
- * what becomes of the message and its Receive. The events are consequences for the
+ * header type. Every message therefore uses a credit. The verdict determines how the
+ * message and its Receive are handled. The events are consequences for the
  * connection, such as credit grants that are due.
  *
  * Memory

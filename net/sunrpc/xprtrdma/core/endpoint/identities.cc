@@ -11,8 +11,8 @@
  * server prepares the handshake when a client asks for it. Then the handshake makes one
  * request at a time.
  *
- * The first source that names this end's identity counts. If what it names is not valid,
- * no later source is asked: another identity than the administrator's is worse than none.
+ * The first source that has an identity of this end is used. If that identity is not valid,
+ * later sources are ignored, because a wrong identity is worse than none.
  *
  * Memory
  *
@@ -22,9 +22,9 @@
  * Errors
  *
  * Without an identity or a secret, a client does not take part; if it must, the handshake
- * fails and says why. -ENOMEM is no statement about either: the setup fails, so that no
- * connection is made without authentication for lack of memory. If what names the peer's
- * identity is not valid, no connection with that address is set up.
+ * fails with a reason. -ENOMEM fails the setup, so that a lack of memory does not disable
+ * authentication. If the identity required of the peer is not valid, no connection with its
+ * address is set up.
  *
  * Locking
  *

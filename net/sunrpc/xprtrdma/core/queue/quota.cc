@@ -9,7 +9,7 @@
  * are idle: the connection's own structures, and the buffers of its first window. It
  * is charged in full when the connection is attached, so that it is guaranteed
  * whatever others use. The rest is shared by a rule that needs no knowledge of the
- * other connections: each may have as much of it as it leaves free. Windows may grow
+ * other connections: each may use no more than remains free. Windows may grow
  * only while no more than a quarter of the limit is used. The reserve at the end of
  * the limit guarantees progress when the shared rest is too little for a message: a
  * connection may use the reserve for one message of each kind. Accounts that find it
@@ -28,8 +28,8 @@
  *
  * Errors
  *
- * Memory that already exists, such as a Reply, is always charged. Everything else asks
- * first. A Call is not pulled, or not started, until the account is notified that it
+ * Memory that already exists, such as a Reply, is always charged. All other uses are
+ * checked first. A Call is not pulled, or not started, until the account is notified that it
  * may ask again. For a continued message and for Receives nothing waits: the core
  * drops the message, or has fewer Receives.
  *
@@ -37,8 +37,8 @@
  *
  * An account is changed under the lock of its owner, the sum under one lock of the
  * host, for a few additions. That lock protects the queue, too, and the account's
- * place in it. Two flags and a part of the limit are read without a lock. They say
- * whether the sum has to be asked at all, and are hints.
+ * place in it. Two flags and a part of the limit are read without a lock, as hints whether
+ * the sum has to be checked.
  */
 #include "../internal.hh"
 #include "../quota_own.h"

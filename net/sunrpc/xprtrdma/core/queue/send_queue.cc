@@ -24,7 +24,7 @@
  *
  * Errors
  *
- * NEVER is the answer to work for which even an empty Send Queue is too short
+ * NEVER is returned for work that does not fit an empty Send Queue
  * (rpcrdma_sq_fits()). It is neither counted nor queued.
  *
  * Locking
