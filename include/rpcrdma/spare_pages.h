@@ -20,7 +20,7 @@ extern "C" {
 struct rpcrdma_spare_pages {
 	void **pages;			/* space for @most, or NULL */
 	u32 nr;				/* pages kept */
-	u32 least;			/* minimum of @nr since the last trim */
+	u32 least;			/* minimum of @nr since the last trim; at most @nr */
 	u32 most;			/* maximum of @nr; 0: no page is kept */
 };
 
@@ -124,7 +124,7 @@ static inline void **rpcrdma_spare_end(struct rpcrdma_spare_pages *spare, u32 *n
 
 	*nr = spare->nr;
 	spare->pages = NULL;
-	spare->nr = 0;
+	spare->nr = spare->least = 0;
 	spare->most = 0;
 	return pages;
 }

@@ -380,6 +380,21 @@ TEST(CallQueue, AFullTrimIsFollowedByAnEmptyOne)
 	EXPECT_EQ(s.spare.nr, 34u);
 }
 
+/* A trim may follow the end of the connection. */
+TEST(CallQueue, ATrimAfterTheEndFindsNoPages)
+{
+	spares s;
+	u32 nr;
+
+	s.open();
+	EXPECT_EQ(s.put(0, 10), 10u);
+	EXPECT_EQ(s.trim(100), 0u);
+	EXPECT_EQ(rpcrdma_spare_end(&s.spare, &nr), s.list);
+	EXPECT_EQ(nr, 10u);
+	EXPECT_EQ(s.trim(100), 0u);
+	EXPECT_EQ(s.spare.nr, 0u);
+}
+
 /* The Replies in progress count, and that to the Call which would be next. */
 TEST(CallQueue, RepliesInProgressLimitNewCalls)
 {
