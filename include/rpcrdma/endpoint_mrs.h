@@ -9,8 +9,7 @@
  * is free again. The MRs of a connection are destroyed with it.
  *
  * The host's "lock for MRs" protects core->mrs. It may be taken while the connection's lock
- * is held. The list of a request belongs to the owner of the
- * request, as do the MRs in it.
+ * is held. The list of a request belongs to the owner of the request, as do the MRs in it.
  *
  * Lengths and sizes are in bytes.
  */

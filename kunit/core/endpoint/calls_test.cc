@@ -203,8 +203,6 @@ void rpcrdma_port_call_refused(rpcrdma_ep_core *, u32, rpcrdma_refusal refusal)
 
 void rpcrdma_port_refuses(rpcrdma_ep_core *, u32, u32 code)
 {
-	if (!the_service)
-		return;
 	the_service->traced = code;
 }
 

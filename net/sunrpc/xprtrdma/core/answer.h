@@ -65,9 +65,9 @@ static inline void rpcrdma_core_rpc_complete(struct rpcrdma_rpc *rpc, int status
 }
 
 /*
- * Fast path: complete an RPC without chunks whose Reply exceeds the head, as data does. It
- * is copied without the lock, which other RPCs need. Return false, with nothing changed, if
- * its memory is too small.
+ * Fast path: complete an RPC that has no chunks, and a Reply longer than the head, such as
+ * data. The Reply is copied without the lock, which other RPCs need. Return false, with
+ * nothing changed, if the memory of the RPC is too small.
  */
 static inline bool rpcrdma_core_answer_data(struct rpcrdma_requester *r,
 					    struct rpcrdma_rpc *rpc,

@@ -67,7 +67,7 @@ void rpcrdma_port_rpc_hold(struct rpcrdma_rpc *rpc);
 /**
  * rpcrdma_port_rpc_answered - complete an RPC without chunks, for the fast paths
  * @rpc: RPC that is held; this ends the claim
- * @octets: bytes of the Reply, which are in its memory
+ * @octets: bytes of the Reply, which is in the memory of the RPC
  *
  * Context: lock of the RPCs held.
  */
